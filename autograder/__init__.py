@@ -1,0 +1,1 @@
+"""The package that grades: an answer's text in, a verdict out."""
