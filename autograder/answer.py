@@ -6,6 +6,9 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
+import torch
+import torch.distributed as dist
+
 FILE = "<answer>"  # the file name in every traceback; line 1 is the first line of the cell
 
 
@@ -22,4 +25,11 @@ def run_answer(prelude: str, text: str, name: str, call: Callable[..., Any], *in
     exec(compile(text, FILE, "exec"), namespace)
     if not callable(namespace.get(name)):
         raise NotDefined(f"the cell ran, but {name} is not a function afterwards")
-    return call(namespace[name], *inputs)
+    return call(namespace[name], *(_on_device(value) for value in inputs))
+
+
+def _on_device(value: Any) -> Any:
+    """The input where this rank's backend can send it from: NCCL moves GPU memory only."""
+    if isinstance(value, torch.Tensor) and dist.get_backend() == "nccl":
+        return value.cuda()
+    return value

@@ -48,6 +48,8 @@ class Exercise:
     that fails ends the check. ``examine`` is called outside the answer's processes for each
     case whose ranks all returned, and gives what is wrong (nothing, for a right answer).
     ``call`` runs inside each rank and must be importable by name.
+    ``backend`` is that of :func:`course.ranks.launch`: gloo where the exercise is about what gloo
+    does (its sends block at any size, NCCL's may not), else None for what the machine has best.
     With ``partial`` each property that was reached and has no finding earns its own points;
     without, the points are all or nothing.
     """
@@ -62,6 +64,7 @@ class Exercise:
     minutes: int
     seconds: float = 5.0  # limit of one case
     partial: bool = False
+    backend: str | None = None
     call: Callable[..., Any] = call_answer
 
     @property

@@ -197,14 +197,18 @@ class _Judgement:
                 task.call,
                 per_rank=case.inputs,
                 timeout=task.seconds,
+                backend=task.backend,
                 max_value_bytes=MAX_VALUE_BYTES,
             )
         except LaunchFailed as error:
             return [self._infrastructure(str(error))]
-        self._output = printed(run)
         if run.failure is not None:
-            return [self._failure(run.failure, case)]
-        return self._examined(case, run)
+            found = [self._failure(run.failure, case)]
+        else:
+            found = self._examined(case, run)
+        if found or not self._output:  # of the case that failed, else of the first
+            self._output = printed(run)
+        return found
 
     def _examined(self, case: Case, run: Run) -> list[Finding]:
         try:

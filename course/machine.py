@@ -48,15 +48,29 @@ def this_machine() -> Machine:
     )
 
 
-def place(nprocs: int, machine: Machine) -> tuple[Placement, ...]:
+class CannotPlace(ValueError):
+    """The ranks cannot be put on this machine as asked; the message says why."""
+
+
+def place(nprocs: int, machine: Machine, backend: str | None = None) -> tuple[Placement, ...]:
     """One placement per rank.
 
     A GPU each and NCCL when there are enough. NCCL refuses two ranks on one GPU, so with
     fewer GPUs than ranks they are shared through gloo; without any, gloo on the CPU.
+    ``backend="gloo"`` asks for gloo on the CPU, ``"nccl"`` for a GPU each.
+
+    Raises:
+        CannotPlace: NCCL was asked for and there are not enough GPUs, or the backend is unknown.
     """
-    if machine.gpus >= nprocs and machine.nccl:
+    if backend not in (None, "gloo", "nccl"):
+        raise CannotPlace(f"backend is {backend!r}; it is 'gloo', 'nccl', or None to choose.")
+    enough = machine.nccl and machine.gpus >= nprocs
+    if backend == "nccl" and not enough:
+        has = f"{machine.gpus} GPU{'s' * (machine.gpus != 1)}"
+        raise CannotPlace(f"NCCL needs a GPU for each of {nprocs} ranks; this machine has {has}.")
+    if enough and backend != "gloo":
         return tuple(Placement(r, f"cuda:{r}", "nccl") for r in range(nprocs))
-    if machine.gpus:
+    if machine.gpus and backend is None:
         return tuple(Placement(r, f"cuda:{r % machine.gpus}", "gloo") for r in range(nprocs))
     return tuple(Placement(r, "cpu", "gloo") for r in range(nprocs))
 

@@ -51,15 +51,17 @@ def has_importable_name(function: Callable[..., Any]) -> bool:
 def _dumps_by_value(value: Any) -> bytes:
     """cloudpickle's bytes, with the file names of code kept: they lead back to the cell."""
     cloudpickle = _cloudpickle()
+    reducers = cloudpickle.Pickler.dispatch_table
 
     def reduce_code(code: types.CodeType) -> tuple[Any, ...]:
-        make, parts = pickler.dispatch_table.maps[1][types.CodeType](code)
+        make, parts = reducers[types.CodeType](code)
         return make, tuple(code.co_filename if p == "<dynamic-code>" else p for p in parts)
 
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc,name-defined]
+        dispatch_table = ChainMap({types.CodeType: reduce_code}, reducers)
+
     buffer = io.BytesIO()
-    pickler = cloudpickle.Pickler(buffer)
-    pickler.dispatch_table = ChainMap({types.CodeType: reduce_code}, pickler.dispatch_table)
-    pickler.dump(value)
+    Pickler(buffer).dump(value)
     return buffer.getvalue()
 
 

@@ -101,8 +101,8 @@ class Keeper:
 
     def _start_all(self) -> None:
         listener = _listen()
-        for rank in range(self._header["nprocs"]):
-            self._start(rank, listener)
+        for spec in self._specs(listener.getsockname()[1]):
+            self._start(spec, listener)
         listener.close()
 
     def _wake_on_child_exit(self) -> None:
@@ -113,42 +113,44 @@ class Keeper:
         signal.set_wakeup_fd(self._wakeup.fileno(), warn_on_full_buffer=False)
         self._selector.register(wake, selectors.EVENT_READ, lambda: self._reap(wake))
 
-    def _start(self, rank: int, listener: socket.socket) -> None:
+    def _start(self, spec: RankSpec, listener: socket.socket) -> None:
         ours, theirs = socket.socketpair()
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         stack_file = tempfile.TemporaryFile()
         pid = os.fork()
         if pid == 0:
-            spec = self._spec(rank, listener.getsockname()[1])
             run_rank(spec, theirs, out_write, err_write, stack_file.fileno(), listener)
         for descriptor in (out_write, err_write):
             os.close(descriptor)
         theirs.close()
         limit = self._header["max_value_bytes"] + 4096
-        process = RankProcess(rank, pid, ours, stack_file, wire.FrameBuffer(limit))
+        process = RankProcess(spec.placement.rank, pid, ours, stack_file, wire.FrameBuffer(limit))
         process.last_report = time.monotonic()
         self._ranks.append(process)
         self._listen_to(ours, lambda: self._hear_rank(process))
         self._listen_to(out_read, lambda: self._hear_pipe(process, out_read, "stdout"))
         self._listen_to(err_read, lambda: self._hear_pipe(process, err_read, "stderr"))
 
-    def _spec(self, rank: int, port: int) -> RankSpec:
+    def _specs(self, port: int) -> list[RankSpec]:
         header, machine = self._header, this_machine()
         nprocs = header["nprocs"]
-        return RankSpec(
-            placement=place(nprocs, machine)[rank],
-            world_size=nprocs,
-            threads=threads_per_rank(nprocs, machine),
-            store_port=port,
-            process_group=header["process_group"],
-            timeout=header["timeout"],
-            began=self._began,
-            environ=header["environ"],
-            sys_path=header["sys_path"],
-            directory=header["directory"],
-            max_value_bytes=header["max_value_bytes"],
-        )
+        return [
+            RankSpec(
+                placement=placement,
+                world_size=nprocs,
+                threads=threads_per_rank(nprocs, machine),
+                store_port=port,
+                process_group=header["process_group"],
+                timeout=header["timeout"],
+                began=self._began,
+                environ=header["environ"],
+                sys_path=header["sys_path"],
+                directory=header["directory"],
+                max_value_bytes=header["max_value_bytes"],
+            )
+            for placement in place(nprocs, machine, header["backend"])
+        ]
 
     def _hand_over_jobs(self) -> None:
         """Once all ranks have joined, so that none is gone while another still connects.

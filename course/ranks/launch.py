@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from course.machine import place, this_machine
 from course.ranks import explain, plain, wire
 from course.ranks.function import pack
 from course.ranks.outcome import Call, Frame, Outcome, Print, RaisedException, Run
@@ -37,6 +38,7 @@ def launch(
     per_rank: Sequence[tuple[Any, ...]] | None = None,
     timeout: float = 30.0,
     process_group: bool = True,
+    backend: str | None = None,
     max_value_bytes: int = MAX_VALUE_BYTES,
 ) -> Run:
     """Run ``fn(*args)`` in ``nprocs`` processes at once, and wait until all have ended.
@@ -52,6 +54,8 @@ def launch(
         nprocs: the world size, 1 to 64.
         args: the same arguments for every rank.
         per_rank: further arguments, one tuple a rank; no rank ever sees another's.
+        process_group: whether the ranks join before ``fn`` is called.
+        backend: ``"gloo"`` for gloo on the CPU, ``"nccl"`` for a GPU each; None chooses.
         timeout: seconds after which the ranks are ended. A deadlock is recognised sooner.
         max_value_bytes: the largest value that a rank may return.
 
@@ -60,16 +64,19 @@ def launch(
 
     Raises:
         TypeError, ValueError: the arguments make no sense; nothing was started.
+        CannotPlace: a ValueError; there are not enough GPUs for NCCL.
         CannotTravel: ``fn`` or an argument cannot be sent to another process.
         LaunchFailed: the processes could not be started.
     """
     _refuse_nonsense(fn, nprocs, per_rank, timeout)
+    place(nprocs, this_machine(), backend)  # refuses here what would only fail there
     rest = per_rank or [()] * nprocs
     jobs = [pack(fn, (*args, *more)) for more in rest]
     header = {
         "nprocs": nprocs,
         "timeout": float(timeout),
         "process_group": process_group,
+        "backend": backend,
         "max_value_bytes": max_value_bytes,
         "environ": dict(os.environ),
         "sys_path": [os.path.abspath(entry) for entry in sys.path],

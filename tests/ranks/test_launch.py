@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from course.machine import Machine, place
 from course.ranks import launch
 from course.ranks.function import CannotTravel
 from tests.ranks import jobs
@@ -242,30 +241,10 @@ def test_what_cannot_be_sent_is_refused_before_anything_starts():
         launch(jobs.give_back, 2, (n for n in range(3)))
 
 
-# placement
-
-
-def machine(gpus: int, nccl: bool = True) -> Machine:
-    return Machine(gpus=gpus, nccl=nccl, nvcc=None, cores=8, memory_bytes=1 << 34)
-
-
-@pytest.mark.parametrize(
-    ("nprocs", "has", "devices", "backend"),
-    [
-        (2, machine(2), ["cuda:0", "cuda:1"], "nccl"),
-        (2, machine(4), ["cuda:0", "cuda:1"], "nccl"),
-        (4, machine(2), ["cuda:0", "cuda:1", "cuda:0", "cuda:1"], "gloo"),
-        (3, machine(1), ["cuda:0"] * 3, "gloo"),
-        (1, machine(1), ["cuda:0"], "nccl"),
-        (2, machine(2, nccl=False), ["cuda:0", "cuda:1"], "gloo"),
-        (2, machine(0), ["cpu", "cpu"], "gloo"),
-    ],
-)
-def test_placement(nprocs, has, devices, backend):
-    placed = place(nprocs, has)
-    assert [p.device for p in placed] == devices
-    assert {p.backend for p in placed} == {backend}
-    assert [p.rank for p in placed] == list(range(nprocs))
+def test_nccl_without_gpus_is_refused_before_anything_starts():
+    too_many = torch.cuda.device_count() + 1
+    with pytest.raises(ValueError, match="NCCL needs a GPU for each"):
+        launch(jobs.rank_and_size, too_many, backend="nccl")
 
 
 def test_a_long_run_is_not_taken_for_a_deadlock():
