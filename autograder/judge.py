@@ -147,6 +147,10 @@ class _Judgement:
                 f"The cell has {len(self._text):,} characters; an answer may have "
                 f"{MAX_ANSWER_CHARACTERS:,}.",
             )
+        if "\0" in self._text:
+            line = self._text[: self._text.index("\0")].count("\n") + 1
+            place = Place(line, self._line(line))
+            return Finding("syntax", f"There is a null byte in line {line}.", places=(place,))
         try:
             tree = ast.parse(self._text, FILE)
         except SyntaxError as error:

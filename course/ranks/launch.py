@@ -219,6 +219,8 @@ class _Server:
             "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
             "OMP_NUM_THREADS": "1",  # NumPy's and torch's thread pools must not start here:
             "OPENBLAS_NUM_THREADS": "1",  # threads do not survive a fork
+            # What c10d logs about a lost peer is a C++ stack of 25 lines; the exception says it.
+            "TORCH_CPP_LOG_LEVEL": "FATAL",
         }
         main = f"from course.ranks.server import main; main({theirs.fileno()}, {_preloads!r})"
         with theirs:

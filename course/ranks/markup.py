@@ -103,7 +103,7 @@ def folded(summary: str, body: str, opened: bool = False) -> str:
     """A summary that unfolds to its body (HTML)."""
     return (
         f'<details style="margin:6px 0"{" open" * opened}>'
-        f'<summary style="cursor:pointer;color:{MUTED}">{html.escape(summary)}</summary>'
+        f'<summary style="cursor:pointer;display:list-item;color:{MUTED}">{html.escape(summary)}</summary>'
         f'<div style="margin:2px 0 0 1.1em">{body}</div></details>'
     )
 

@@ -11,8 +11,15 @@ from autograder import judge as judging
 from autograder.exercise import Case, Exercise, Lesson, Property
 from autograder.exercises import UnknownExercise
 from autograder.judge import answer_key, judge, judge_as, normalised
-from autograder.verdict import FAILED, INFRASTRUCTURE, NOT_ATTEMPTED, PARTIAL, PASSED
-from autograder.verdict import Finding, Verdict
+from autograder.verdict import (
+    FAILED,
+    INFRASTRUCTURE,
+    NOT_ATTEMPTED,
+    PARTIAL,
+    PASSED,
+    Finding,
+    Verdict,
+)
 from course.ranks import LaunchFailed
 
 # An exercise of its own: add one to a number, on every rank; negative numbers count extra.
@@ -95,6 +102,10 @@ def test_notebook_commands_are_explained():
 @pytest.mark.parametrize("text", ["x = '\0'\n", "(" * 5000, "\ufeff" * 3 + "§"])
 def test_text_that_is_no_python_is_a_finding(text):
     assert only(verdict_on(text)).code == "syntax"
+
+
+def test_a_null_byte_is_reported_at_its_line():
+    assert only(verdict_on(RIGHT + "\n# \0\n")).places[0].line == 4
 
 
 def test_an_endless_text_is_refused():
