@@ -101,9 +101,10 @@ def pre_html(escaped: str) -> str:
 
 def folded(summary: str, body: str, opened: bool = False) -> str:
     """A summary that unfolds to its body (HTML)."""
+    style = f"cursor:pointer;display:list-item;color:{MUTED}"
     return (
         f'<details style="margin:6px 0"{" open" * opened}>'
-        f'<summary style="cursor:pointer;display:list-item;color:{MUTED}">{html.escape(summary)}</summary>'
+        f'<summary style="{style}">{html.escape(summary)}</summary>'
         f'<div style="margin:2px 0 0 1.1em">{body}</div></details>'
     )
 
