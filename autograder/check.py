@@ -65,13 +65,22 @@ def _must_exist(name: str) -> None:
 def _cell_text(function: Any, name: str) -> str:
     """The text of the cell, or of the file, that defined the function."""
     try:
-        file = inspect.unwrap(function).__code__.co_filename
+        file = inspect.unwrap(_function_of(function)).__code__.co_filename
     except (AttributeError, ValueError):
-        raise CannotCheck(f"{name} is no function that was written with def.") from None
+        raise CannotCheck(
+            f"{name} is no function that was written with def, nor a class."
+        ) from None
     text = _typed_text(file) or "".join(linecache.getlines(file))
     if not text:
         raise CannotCheck(f"The cell that defined {name} is gone: run it again, then check.")
     return text
+
+
+def _function_of(answer: Any) -> Any:
+    """The function itself, or a class's first method: a class keeps no name of its file."""
+    if not inspect.isclass(answer):
+        return answer
+    return next((m for m in vars(answer).values() if inspect.isfunction(m)), None)
 
 
 def _typed_text(file: str) -> str | None:

@@ -9,6 +9,7 @@ import random
 import time
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -37,6 +38,7 @@ MAX_VALUE_BYTES = 64 << 20
 
 preload("autograder.exercises")
 preload("autograder.answer")
+preload("torch._dynamo")  # which optimizers and DDP import when first used: seconds, in every rank
 
 
 def judge(exercise: str, text: str, *, seed: int | None = None) -> Verdict:
@@ -79,9 +81,10 @@ def harness_version() -> str:
     """A digest of the code that judges, and of the torch that it judges with."""
     digest = hashlib.sha256(torch.__version__.encode())
     root = Path(__file__).resolve().parents[1]
-    for folder in ("autograder", "course/ranks"):
+    for folder in ("autograder", "course"):
         for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.read_bytes())
+            if "widgets" not in path.parts:  # pictures judge nothing
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -184,7 +187,7 @@ class _Judgement:
         return Finding(
             "missing",
             f"This cell does not define {name}.{instead}",
-            advice=f"Write def {name}(...): in the cell above the check.",
+            advice=f"Write {_keyword(name)} {name}(...): in the cell above the check.",
         )
 
     # the ranks
@@ -216,9 +219,15 @@ class _Judgement:
 
     def _examined(self, case: Case, run: Run) -> list[Finding]:
         try:
-            return list(self._task.examine(case, run))
+            return [self._quoted(finding, case) for finding in self._task.examine(case, run)]
         except Exception:
             return [self._infrastructure("The check itself failed.", traceback.format_exc())]
+
+    def _quoted(self, finding: Finding, case: Case) -> Finding:
+        """The finding with its case, and with the text of the lines that it names."""
+        places = tuple(replace(p, text=p.text or self._line(p.line)) for p in finding.places)
+        message = f"With {_label(case)}: {finding.message}"
+        return replace(finding, message=message, places=places)
 
     def _infrastructure(self, message: str, detail: str = "") -> Finding:
         self._state = INFRASTRUCTURE
@@ -234,10 +243,9 @@ class _Judgement:
             for line in failure.lines
             if line.file == FILE and line.line
         )
-        label = case.label or f"{case.world_size} rank{'s' * (case.world_size > 1)}"
         return Finding(
             failure.code,
-            f"With {label}: {failure.message}",
+            f"With {_label(case)}: {failure.message}",
             places=places,
             advice=failure.advice,
             detail=failure.traceback,
@@ -248,17 +256,24 @@ class _Judgement:
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
     def _checked(self) -> list[Checked]:
-        failed = {f.property for f in self._findings}
+        """Each property: held, failed, or not reached because of what failed before it."""
+        failed = {finding.property for finding in self._findings}
         reached = "" not in failed
-        return [
-            Checked(
-                p.name,
-                None if not reached else p.name not in failed,
-                p.points if reached and p.name not in failed else 0.0,
-                p.points,
-            )
-            for p in self._task.properties
-        ]
+        checked = []
+        for p in self._task.properties:
+            held = None if not reached else p.name not in failed
+            checked.append(Checked(p.name, held, p.points if held else 0.0, p.points))
+            if held is False and not self._task.partial:
+                reached = False
+        return checked
+
+
+def _label(case: Case) -> str:
+    return case.label or f"{case.world_size} rank{'s' * (case.world_size > 1)}"
+
+
+def _keyword(name: str) -> str:
+    return "class" if name[0].isupper() else "def"
 
 
 def _is_stub(function: ast.FunctionDef) -> bool:

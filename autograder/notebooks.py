@@ -190,12 +190,12 @@ def _weight(exercise: Exercise) -> str:
 
 
 def _answer_cell(cell: LessonCell, lesson: Lesson) -> NotebookNode:
-    for word in BEGIN, END:
-        if cell.source.count(word) != 1:
-            raise LessonError(
-                f"{lesson.name}: the answer to {cell.exercise} must have "
-                f"one line '### {BEGIN}' and one line '### {END}'."
-            )
+    marks = re.findall(f"{BEGIN}|{END}", cell.source)
+    if not marks or marks != [BEGIN, END] * (len(marks) // 2):
+        raise LessonError(
+            f"{lesson.name}: the answer to {cell.exercise} must have one line '### {BEGIN}' and "
+            f"one line '### {END}' around each part that students write."
+        )
     if cell.exercise not in stub_of(cell.source):
         raise LessonError(
             f"{lesson.name}: {cell.exercise} is not named outside the solution in its answer cell; "
@@ -396,8 +396,9 @@ def _times(count: int) -> str:
 
 
 def defines(exercise: str, text: str) -> bool:
-    """Whether the text has a function of the exercise's name, at the cell's outer level."""
-    return re.search(rf"^(async\s+)?def\s+{re.escape(exercise)}\s*\(", text, re.M) is not None
+    """Whether the text has a function or a class of this name, at the cell's outer level."""
+    name = re.escape(exercise)
+    return re.search(rf"^((async\s+)?def\s+{name}\s*\(|class\s+{name}\b)", text, re.M) is not None
 
 
 def grade_id(cell: NotebookNode) -> str:

@@ -66,6 +66,12 @@ def record_with(recorder: Recorder | None) -> None:
     _recorder = recorder
 
 
+def mark(name: str) -> None:
+    """Put an entry called ``name`` into the rank's log: between which calls the rank was where."""
+    if _recorder is not None:
+        _recorder.end(_recorder.begin({"op": name}))
+
+
 def install() -> None:
     """Wrap the public functions of torch.distributed, and ``wait`` of its work handles."""
     for name in (*POINT_TO_POINT, *COLLECTIVES, *SETUP):

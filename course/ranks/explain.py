@@ -6,8 +6,8 @@ what the other ranks see of a cause elsewhere. The rank that complains is often 
 
 Codes: ``exception``, ``name``, ``stub``, ``not_plain``, ``port_in_use``, ``left_early``,
 ``signal``, ``abort``, ``sizes_differ``, ``dtypes_differ``, ``different_collectives``,
-``send_send``, ``recv_recv``, ``missing_peer``, ``deadlock``, ``timeout``, ``connection``,
-``infrastructure``.
+``no_such_rank``, ``send_send``, ``recv_recv``,
+``missing_peer``, ``deadlock``, ``timeout``, ``connection``, ``infrastructure``.
 """
 
 from __future__ import annotations
@@ -268,8 +268,31 @@ def _stuck(outcomes: Sequence[Outcome], timeout: float) -> Failure | None:
     if not stuck:
         return None
     lines = tuple(_blocked_line(o) for o in stuck)
+    lost = [o for o in stuck if _peer_is_nobody(o, len(outcomes))]
+    if lost:
+        return _no_such_rank(lost, len(outcomes))
     code, why, advice = _kind_of_deadlock(outcomes, stuck)
     return Failure(code, why, tuple(o.rank for o in stuck), lines, advice)
+
+
+def _peer_is_nobody(o: Outcome, size: int) -> bool:
+    peer = o.blocked_in.peer if o.blocked_in else None
+    return peer is not None and not 0 <= peer < size
+
+
+def _no_such_rank(lost: Sequence[Outcome], size: int) -> Failure:
+    """gloo waits for a rank that does not exist as for any other."""
+    first = lost[0].blocked_in
+    assert first is not None
+    return Failure(
+        "no_such_rank",
+        f"Rank {lost[0].rank} {first.doing}, and there is no rank {first.peer}: "
+        f"{size} ranks are numbered from 0 to {size - 1}.",
+        tuple(o.rank for o in lost),
+        tuple(_blocked_line(o) for o in lost),
+        "In a ring, the neighbours are (rank + 1) % n and (rank - 1) % n; elsewhere, a rank at "
+        "the edge has none.",
+    )
 
 
 def _kind_of_deadlock(

@@ -171,8 +171,15 @@ class Keeper:
 
     def _supervise(self) -> None:
         while not self._over():
-            for key, _ in self._selector.select(_TICK_SECONDS):
+            self._hear(_TICK_SECONDS)
+
+    def _hear(self, seconds: float) -> bool:
+        """Wait so long for something to read, and handle it; False if there was nothing."""
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            if key.fileobj in self._selector.get_map():  # a handler before may have ended it
                 key.data()
+        return bool(ready)
 
     def _over(self) -> bool:
         now = time.monotonic()
@@ -327,9 +334,8 @@ class Keeper:
         """All ranks are dead: read what is left in their pipes and sockets."""
         with contextlib.suppress(KeyError):
             self._selector.unregister(self._caller)
-        while ready := self._selector.select(0):
-            for key, _ in ready:
-                key.data()
+        while self._hear(0):
+            pass
 
 
 def _grace(working: list[RankProcess]) -> float:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import json
-import linecache
 import os
 import socket
 import subprocess
@@ -18,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from course.machine import place, this_machine
-from course.ranks import explain, plain, wire
+from course.ranks import explain, wire
 from course.ranks.function import pack
-from course.ranks.outcome import Call, Frame, Outcome, Print, RaisedException, Run
+from course.ranks.outcome import Outcome, Run
+from course.ranks.report import read_outcome
 from course.ranks.server import READY
 
 MAX_RANKS = 64
@@ -153,44 +152,7 @@ def _converse(ours: socket.socket, header: dict[str, Any], jobs: list[bytes]) ->
 def _outcome(ours: socket.socket) -> Outcome:
     _, body = wire.receive(ours)
     _, value = wire.receive(ours)
-    fields = json.loads(body)
-    prints = tuple(Print(**p) for p in fields.pop("prints"))
-    calls = tuple(_call(c) for c in fields.pop("calls"))
-    stack = tuple(_frame(f) for f in fields.pop("stack"))
-    raised = _raised(fields.pop("exception"))
-    done = Outcome(**fields, prints=prints, calls=calls, stack=stack, exception=raised)
-    if not done.ok:
-        return done
-    try:
-        return dataclasses.replace(done, value=plain.decode(value))
-    except ValueError as error:
-        garbled = RaisedException("GarbledReport", str(error))
-        return dataclasses.replace(done, state="raised", exception=garbled)
-
-
-def _call(fields: dict[str, Any]) -> Call:
-    shape = fields.pop("shape", None)
-    return Call(**fields, shape=None if shape is None else tuple(shape))
-
-
-def _frame(fields: dict[str, Any]) -> Frame:
-    """A frame; its text from this process, which knows the cells of its own notebook."""
-    frame = Frame(**fields)
-    return dataclasses.replace(
-        frame, text=frame.text or linecache.getline(frame.file, frame.line).strip()
-    )
-
-
-def _raised(fields: dict[str, Any] | None) -> RaisedException | None:
-    if fields is None:
-        return None
-    return RaisedException(
-        type=fields.get("type", "SystemExit"),
-        message=fields.get("message", ""),
-        frames=tuple(_frame(f) for f in fields["frames"]),
-        traceback=fields.get("traceback", ""),
-        line=fields.get("line"),
-    )
+    return read_outcome(json.loads(body), value)
 
 
 class _Server:
@@ -278,8 +240,13 @@ def _server() -> _Server:
     with _current_lock:
         if _current is None:
             _current = _Server()
-            atexit.register(_current.stop)
         return _current
+
+
+@atexit.register
+def _stop_at_exit() -> None:
+    if _current is not None and _current.owner == os.getpid():
+        _current.stop()
 
 
 def _forget_after_fork() -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NoReturn
 
-import numpy as np
+import numpy.random  # NumPy imports it when first used, which every rank would do anew
 import torch
 import torch.distributed as dist
 
@@ -168,7 +168,7 @@ def _become_a_rank(
     os.environ.update(rank_environment(spec))
     # A fork copies the generators' states too; a fresh process would have its own.
     random.seed()
-    np.random.seed()
+    numpy.random.seed()
     torch.set_num_threads(spec.threads)
     if spec.placement.device.startswith("cuda"):
         torch.cuda.set_device(spec.placement.device)
@@ -337,19 +337,19 @@ def _peak_rss() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _NOT_THE_USERS = (
     os.path.dirname(torch.__file__),
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),  # the course
+    os.path.join(_ROOT, "course", ""),
+    os.path.join(_ROOT, "autograder", ""),
     os.path.dirname(os.__file__) + os.sep,  # the standard library
     "<frozen",
 )
-_ALSO_OURS = ("autograder/answer.py",)
 
 
 def is_users(file: str) -> bool:
     """Whether a frame of this file is the user's own code."""
-    ours = file.startswith(_NOT_THE_USERS) or file.endswith(_ALSO_OURS)
-    return not ours and "site-packages" not in file
+    return not file.startswith(_NOT_THE_USERS) and "site-packages" not in file
 
 
 def _user_frames(tb: types.TracebackType | None) -> list[dict[str, Any]]:

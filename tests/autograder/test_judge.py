@@ -152,6 +152,17 @@ def test_all_or_nothing_and_partial_credit():
     assert [(c.passed, c.points) for c in part.checked] == [(True, 2), (False, 0)]
 
 
+def test_without_partial_credit_what_follows_a_failed_property_is_not_reached():
+    verdict = verdict_on("def add_one(n):\n    return n\n")
+    assert [c.passed for c in verdict.checked] == [False, None]
+
+
+def test_a_finding_names_its_case():
+    assert only(verdict_on("def add_one(n):\n    return abs(n) + 1\n")).message == (
+        "With a negative number: rank 0 got 6"
+    )
+
+
 def test_partial_credit_is_none_when_a_run_failed():
     verdict = verdict_on("def add_one(n):\n    assert n > 0\n    return n + 1\n", partial=True)
     assert (verdict.state, verdict.points) == (FAILED, 0)
@@ -162,7 +173,8 @@ def test_inputs_depend_on_the_answer_and_are_the_same_each_time():
     seen = "def add_one(n):\n    print(n)\n    return n + 1\n"
     first, again = verdict_on(seen), verdict_on(seen)
     other = verdict_on("# changed\n" + seen)
-    assert first.output == again.output != other.output
+    lines = [sorted(verdict.output.splitlines()) for verdict in (first, again, other)]
+    assert lines[0] == lines[1] != lines[2]
     assert first.answer_digest == again.answer_digest != other.answer_digest
 
 

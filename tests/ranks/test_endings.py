@@ -30,6 +30,7 @@ ENDINGS = {
     "abort": (jobs.abort_in_one, "abort", (0,), ["SIGABRT"]),
     "sizes": (jobs.sizes_differ, "sizes_differ", (0, 1, 2), ["rank 0: float32[100]"]),
     "sends": (jobs.send_first, "send_send", (0, 1, 2), ["every waiting rank is in a send"]),
+    "past the end": (jobs.send_past_the_end, "no_such_rank", (2,), ["there is no rank 3"]),
     "barrier": (jobs.one_in_barrier, "missing_peer", (0,), ["ranks 1 and 2 have already returned"]),
     "children": (jobs.leave_children, "missing_peer", (0,), ["rank 0 still waits."]),
     "not plain": (jobs.unplain, "not_plain", (0, 1, 2), ["value is a Linear"]),

@@ -1,0 +1,1 @@
+"""What a run did, measured: messages, and where its time went."""

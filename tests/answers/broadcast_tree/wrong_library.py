@@ -1,0 +1,4 @@
+# finding: used_collective
+# dist.broadcast itself
+def broadcast_tree(x, src):
+    dist.broadcast(x, src)

@@ -1,0 +1,12 @@
+# finding: exception
+# right for 2 ranks and more; one rank sends to itself
+def exchange(x):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    arrived = torch.empty_like(x)
+    if rank % 2 == 0:
+        dist.send(x, dst=(rank + 1) % n)
+        dist.recv(arrived, src=(rank - 1) % n)
+    else:
+        dist.recv(arrived, src=(rank - 1) % n)
+        dist.send(x, dst=(rank + 1) % n)
+    return arrived
