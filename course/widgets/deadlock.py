@@ -1,10 +1,10 @@
 """The deadlock widget: who waits for whom, at which line, and the calls that led there.
 
-    from course.widgets import deadlock
+from course.widgets import deadlock
 
-    run = launch(swap, 2)
-    deadlock.show(run)
-    deadlock.draw_deadlock(run)      # the end of it as one picture, without a widget
+run = launch(swap, 2)
+deadlock.show(run)
+deadlock.draw_deadlock(run)      # the end of it as one picture, without a widget
 """
 
 from __future__ import annotations

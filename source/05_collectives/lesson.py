@@ -26,6 +26,7 @@ from course.widgets.messages import draw_messages, draw_ring_plan
 #
 # All ranks run the *same* function. They do different things only because each knows its rank. `launch(function, n)` runs a function on n ranks and shows what each of them printed and returned.
 
+
 # %%
 def introduce_yourself():
     rank, n = dist.get_rank(), dist.get_world_size()
@@ -46,6 +47,7 @@ launch(introduce_yourself, 4)
 # The simplest exchange has two sides. One rank calls `dist.send(tensor, dst)`, the other `dist.recv(tensor, src)`. This is **point-to-point** communication. `recv` does not *return* the data: it fills the tensor that you hand it, the **buffer**, and that buffer must exist beforehand.
 #
 # Both calls are **blocking**: `recv` comes back when the data is there. And `send`? In the next cell rank 1 dawdles for half a second before it receives 16 bytes. How long is rank 0 in `send`? (`backend="gloo"` asks for gloo also where there are GPUs, so that you see here what everybody sees.)
+
 
 # %%
 def a_slow_receiver():
@@ -80,6 +82,7 @@ run
 # In this lesson each rank's numbers have a decimal place of their own: rank 0 has ones, rank 1 tens, rank 2 hundreds. You can read off any sum who is in it: 403 lacks rank 1, and 443 has rank 1's 20 in it twice.
 #
 # The messages themselves must put the lines in order. Sleeping does not: it makes the right order likely, on a quiet machine. A barrier would, but is not needed, and the check does not allow it.
+
 
 # %% answer pass_along
 def pass_along(number: torch.Tensor) -> int:
@@ -117,6 +120,7 @@ def pass_along(number: torch.Tensor) -> int:
 # %% [markdown]
 # Here is your ring in time. While one rank works, all others wait; this is what "the messages put the lines in order" costs. (Cells like this one call your answer. Until there is one, they say `NotImplementedError`.)
 
+
 # %%
 def pass_my_rank_along():
     number = torch.tensor([10 ** dist.get_rank()], device=device())
@@ -132,6 +136,7 @@ run
 # ## Bytes, not numbers
 #
 # A message is bytes. It carries no shape and no dtype: the receiver's buffer decides how the bytes are read, and both sides have to agree beforehand. What if they do not? Try all pairs, and predict each result first.
+
 
 # %%
 def disagree(sent, room):
@@ -160,6 +165,7 @@ launch(disagree, 2, torch.int64, torch.float32, backend="gloo")
 # ## Deadlock
 #
 # Two ranks want to swap tensors. Each sends its own and then receives the other's. What could be more natural?
+
 
 # %%
 def swap(rank_1_receives_first):
@@ -196,6 +202,7 @@ launch(swap, 2, True, backend="gloo")
 #
 # Before you write, draw three ranks in a circle. Which of them receive first?
 
+
 # %% answer exchange
 def exchange(x: torch.Tensor) -> torch.Tensor:
     """Send x to the right neighbour, and return what the left neighbour sent.
@@ -227,6 +234,7 @@ def exchange(x: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # How many messages travel at the same time in your order? If only one rank receives first, there is no deadlock, but the messages wait for each other in a chain, n − 1 long. If every second rank does, two or three rounds are enough at any n. Change the number of ranks and look:
 
+
 # %%
 def exchange_my_rank():
     x = torch.full((4,), dist.get_rank(), device=device())
@@ -257,6 +265,7 @@ run
 #
 # The check counts messages (n − 1) and rounds (⌈log₂ n⌉) from a recording of your calls: in a round, each rank sends at most one message and receives at most one. Starting many `isend` at once does not help; they leave one after the other.
 
+
 # %% answer broadcast_tree
 def broadcast_tree(x: torch.Tensor, src: int) -> None:
     """Copy rank src's x into x on all ranks, in ⌈log₂ n⌉ rounds and n − 1 messages.
@@ -284,6 +293,7 @@ def broadcast_tree(x: torch.Tensor, src: int) -> None:
 
 # %% [markdown]
 # Does it pay? Between processes of one machine a small message takes so little time that other things hide it. So let us pretend that the link is slow, and every send takes 50 ms. Then 8 ranks should need 7 × 50 ms one way, and 3 × 50 ms the other.
+
 
 # %%
 def one_after_the_other(x, src):
@@ -318,6 +328,7 @@ for broadcast in (one_after_the_other, broadcast_tree):
 # ## All-reduce
 #
 # The operation that data-parallel training lives on is **all-reduce**: every rank has a tensor, and afterwards every rank has the sum of all. Each rank has computed gradients on its own part of the batch; their sum, divided by n, is the gradient of the whole batch, and each rank can take the same step by itself.
+
 
 # %%
 def sum_of_all():
@@ -361,6 +372,7 @@ for n in (2, 4, 8, 64, 1024):
 #
 # In every step of the ring all ranks send *and* receive. With blocking calls you would have to order them, as in `exchange`, and half of the ranks would wait. `dist.isend(tensor, dst)` (i for immediate) starts a send, and returns a **handle** without waiting; `handle.wait()` blocks until the tensor may be used again.
 
+
 # %%
 def start_and_wait():
     numbers = torch.zeros(4, device=device())
@@ -386,6 +398,7 @@ launch(start_and_wait, 2, backend="gloo")
 # Three things to watch. The number of elements need not be a multiple of n, and may even be smaller than n. What you cut must cover all of it; `x.flatten()` of a contiguous tensor *is* that tensor, not a copy. And all ranks send at the same time.
 #
 # When it is wrong, look at the table by rank that the check shows: for each stretch of elements it says whose numbers are in the sum.
+
 
 # %% answer ring_all_reduce
 def ring_all_reduce(x: torch.Tensor) -> torch.Tensor:
@@ -431,6 +444,7 @@ def ring_all_reduce(x: torch.Tensor) -> torch.Tensor:
 #
 # All ranks send and receive at the same time, and 24 messages travel between four ranks. How many bytes did each of them send?
 
+
 # %%
 def reduce_a_million():
     x = torch.ones(1_000_000, device=device())
@@ -473,7 +487,10 @@ def time_all_reduce(all_reduce, sizes):
 
 
 figure, axes = plt.subplots(figsize=(8, 4))
-for name, all_reduce in (("dist.all_reduce", dist.all_reduce), ("ring_all_reduce", ring_all_reduce)):
+for name, all_reduce in (
+    ("dist.all_reduce", dist.all_reduce),
+    ("ring_all_reduce", ring_all_reduce),
+):
     run = launch(time_all_reduce, 4, all_reduce, SIZES)
     if run.ok:
         seconds = [max(times) for times in zip(*run.values)]  # the slowest rank counts
