@@ -68,7 +68,7 @@ def answered(released: Notebook) -> Iterator[Submission]:
     odd = "\n# \x1b[31mred\x1b[0m, a snake 🐍, half a pair \ud83d\n"
     yield one("odd_characters", reference(FIRST) + odd, True)
     yield one("windows", reference(FIRST).replace("\n", "\r\n"), True)
-    yield one("nul", reference(FIRST) + "\n# \0", False, "null bytes")
+    yield one("nul", reference(FIRST) + "\n# \0", False, "null byte")
 
 
 def tampered(released: Notebook) -> Iterator[Submission]:
