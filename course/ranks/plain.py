@@ -104,7 +104,7 @@ def _unpack(tree: Any, data: memoryview, at: int) -> tuple[Any, int]:
         return tree, at
     kind = tree[0]
     if kind in ("dtype", "device"):
-        return (_dtype(tree[1]) if kind == "dtype" else torch.device(tree[1])), at
+        return (_dtype(tree[1]) if kind == "dtype" else _device(tree[1])), at
     if kind in ("bytes", "tensor", "array"):
         end = at + tree[-1]
         if tree[-1] < 0 or end > len(data):
@@ -137,6 +137,14 @@ def _leaf(tree: Any, raw: memoryview) -> Any:
     if math.prod(shape) == 0:
         return torch.empty(shape, dtype=_dtype(tree[1]))
     return torch.frombuffer(bytearray(raw), dtype=_dtype(tree[1])).reshape(shape)
+
+
+def _device(name: str) -> torch.device | str:
+    """The device; its name where this process does not know its kind (a virtual GPU's)."""
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        return name
 
 
 def _dtype(name: str) -> torch.dtype:

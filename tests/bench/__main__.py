@@ -20,7 +20,7 @@ from autograder.exercises import find
 from autograder.judge import judge, judge_as
 from course.machine import this_machine
 from course.ranks import launch
-from tests.bench import rivals
+from tests.bench import rivals, virtual
 
 REPEATS = 9
 RIVAL_REPEATS = 3
@@ -88,6 +88,7 @@ def main() -> None:
         memory["mp.spawn"] = rivals.spawn_memory(4)
         progress.advance(task)
     show(console, figures, growth, whole, memory)
+    virtual.show(console, virtual.measure())
 
 
 def check_whole() -> None:

@@ -64,6 +64,11 @@ def test_arrays_dtypes_and_devices():
     assert back[1:] == [torch.float16, torch.device("cuda:1"), 2.0]
 
 
+def test_a_device_of_an_unknown_kind_comes_back_as_its_name():
+    data = plain.encode(torch.device("cuda:1")).replace(b"cuda:1", b"what:1")
+    assert plain.decode(data) == "what:1"
+
+
 @pytest.mark.parametrize(
     ("value", "named"),
     [
