@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 
 from autograder import notebooks
 from autograder.exercise import Exercise
 from autograder.exercises import LESSONS, UnknownExercise, find
 from autograder.judge import judge
 from autograder.verdict import NOT_ATTEMPTED, Verdict
+from course.ranks import launch
 
 ANSWERS = Path(__file__).resolve().parents[1] / "tests" / "answers"
 LEAST_RIGHT, LEAST_WRONG = 2, 6  # beside the reference; fewer prove too little
@@ -128,7 +130,7 @@ def main(
         console.print(str(error), style="red")
         raise typer.Exit(2) from None
     wanted = [(e, a) for e in exercises for a in answers(e)]
-    judge(exercises[0].name, "")  # nothing runs yet; the server starts
+    launch(int, 1)  # the server starts: no answer's time
     proofs = [prove(a) for _, a in track(wanted, "judging", console=console, transient=True)]
     objections = [text for e in exercises if (text := too_few(e))]
     objections += [
@@ -146,7 +148,7 @@ def main(
 
 
 def _table(exercises: list[Exercise], proofs: list[Proof]) -> Table:
-    table = Table("exercise", "reference", "stub", "right answers", "wrong answers", "slowest")
+    table = Table(Column("exercise", no_wrap=True), *_KINDS, "slowest", box=box.SIMPLE)
     for exercise in exercises:
         of = [p for p in proofs if p.answer.exercise == exercise.name]
         slowest = max(of, key=lambda p: p.seconds)

@@ -1,0 +1,51 @@
+"""What all pictures share: a colour for each rank, ink, arrows, and a figure made into a PNG."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from course.ranks.markup import RANKS
+
+INK, MUTED, LINE, EMPTY, ALARM = "#333333", "#777777", "#dddddd", "#f1f1f1", "#b3261e"
+SHARPNESS = 2  # pixels of a PNG for each pixel on the page: screens have them
+DOTS_PER_INCH = 80  # on the page
+
+
+def rank_colour(rank: int) -> str:
+    """The colour that a rank has in every picture and in what it prints."""
+    return RANKS[rank % len(RANKS)]
+
+
+def paler(colour: str, share: float = 0.6) -> tuple[float, ...]:
+    """The colour with so much white in it."""
+    return tuple(share + (1 - share) * part for part in to_rgb(colour))
+
+
+def draw_arrow(
+    axes: Axes, tail: tuple[float, float], head: tuple[float, float], **style: Any
+) -> None:
+    """A straight arrow; ``style`` goes to matplotlib's ``FancyArrowPatch``."""
+    usual = {"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0, "linewidth": 1}
+    axes.annotate("", xy=head, xytext=tail, arrowprops={**usual, **style})
+
+
+def name_ranks(axes: Axes, ranks: int, positions: list[float] | None = None) -> None:
+    """``rank 0``, ``rank 1``… down the left side, each in its colour; no ticks and no frame."""
+    at = list(range(ranks)) if positions is None else positions
+    axes.set_yticks(at, [f"rank {rank}" for rank in range(ranks)])
+    for rank, label in enumerate(axes.get_yticklabels()):
+        label.set_color(rank_colour(rank))
+        label.set_fontweight("bold")
+    axes.tick_params(axis="y", length=0)
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as it will stand in a notebook, twice as sharp."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH * SHARPNESS, facecolor="white")
+    return buffer.getvalue()

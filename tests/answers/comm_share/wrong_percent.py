@@ -1,0 +1,15 @@
+# finding: percent
+# in percent
+def comm_share(events):
+    def covered(spans):
+        total, reached = 0.0, float("-inf")
+        for begin, end in sorted(spans):
+            total += max(0.0, end - max(begin, reached))
+            reached = max(reached, end)
+        return total
+
+    talk = [(b, e) for k, b, e in events if k == "all_reduce"]
+    work = [(b, e) for k, b, e in events if k == "compute"]
+    step = max(e for _, _, e in events) - min(b for _, b, _ in events)
+    share = covered(talk) / step
+    return 100 * share, 100 * (covered(talk + work) - covered(work)) / step

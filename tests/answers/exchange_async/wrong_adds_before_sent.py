@@ -1,0 +1,17 @@
+# finding: overwritten
+# waits for the receive, but writes into x before the send is done
+def exchange_async(x, compute):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if n == 1:
+        x += compute()
+        return
+    right, left = (rank + 1) % n, (rank - 1) % n
+
+    arrived = torch.empty_like(x)
+    sending = dist.isend(x, dst=right)
+    receiving = dist.irecv(arrived, src=left)
+    computed = compute()
+    receiving.wait()
+    x += arrived
+    sending.wait()
+    x += computed

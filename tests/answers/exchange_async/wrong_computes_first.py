@@ -1,0 +1,16 @@
+# finding: starts_late
+# compute() is on top, and the messages begin when it is done
+def exchange_async(x, compute):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if n == 1:
+        x += compute()
+        return
+    right, left = (rank + 1) % n, (rank - 1) % n
+
+    computed = compute()
+    arrived = torch.empty_like(x)
+    sending = dist.isend(x, dst=right)
+    receiving = dist.irecv(arrived, src=left)
+    sending.wait()
+    receiving.wait()
+    x += computed + arrived

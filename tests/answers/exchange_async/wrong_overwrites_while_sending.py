@@ -1,0 +1,16 @@
+# finding: overwritten
+# adds compute()'s result to x as soon as it is there, while x is being sent
+def exchange_async(x, compute):
+    rank, n = dist.get_rank(), dist.get_world_size()
+    if n == 1:
+        x += compute()
+        return
+    right, left = (rank + 1) % n, (rank - 1) % n
+
+    arrived = torch.empty_like(x)
+    sending = dist.isend(x, dst=right)
+    receiving = dist.irecv(arrived, src=left)
+    x += compute()
+    sending.wait()
+    receiving.wait()
+    x += arrived

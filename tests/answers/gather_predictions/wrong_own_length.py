@@ -1,0 +1,13 @@
+# finding: own_length
+# cuts every piece to the length of this rank
+def gather_predictions(predictions):
+    n = dist.get_world_size()
+    length = torch.tensor([len(predictions)])
+    lengths = [torch.empty_like(length) for _ in range(n)]
+    dist.all_gather(lengths, length)
+
+    padded = predictions.new_zeros(int(max(lengths)))
+    padded[: len(predictions)] = predictions
+    gathered = [torch.empty_like(padded) for _ in range(n)]
+    dist.all_gather(gathered, padded)
+    return torch.cat([piece[: len(predictions)] for piece in gathered])

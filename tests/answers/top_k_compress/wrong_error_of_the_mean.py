@@ -1,0 +1,17 @@
+# finding: error_of_the_mean
+# takes what is missing in the mean for the error
+def top_k_compress(gradient, error, k):
+    n = dist.get_world_size()
+    wanted = gradient + error
+    indices = wanted.abs().topk(k).indices
+    values = wanted[indices]
+    pass
+    all_values = [torch.empty_like(values) for _ in range(n)]
+    all_indices = [torch.empty_like(indices) for _ in range(n)]
+    dist.all_gather(all_values, values)
+    dist.all_gather(all_indices, indices)
+    mean = torch.zeros_like(gradient)
+    mean.index_add_(0, torch.cat(all_indices), torch.cat(all_values))
+    mean /= n
+    error.copy_(wanted - mean)
+    return mean

@@ -1,0 +1,17 @@
+# finding: overwritten
+# mean[indices] += values counts an index once
+def top_k_compress(gradient, error, k):
+    n = dist.get_world_size()
+    wanted = gradient + error
+    indices = wanted.abs().topk(k).indices
+    values = wanted[indices]
+    error.copy_(wanted)
+    error[indices] = 0
+    all_values = [torch.empty_like(values) for _ in range(n)]
+    all_indices = [torch.empty_like(indices) for _ in range(n)]
+    dist.all_gather(all_values, values)
+    dist.all_gather(all_indices, indices)
+    mean = torch.zeros_like(gradient)
+    for i, v in zip(all_indices, all_values):
+        mean[i] = v
+    return mean / n
