@@ -1,0 +1,97 @@
+"""What a training loop did, seen from inside its rank: each forward, and DDP's exchanges."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from autograder.answer import FILE
+from autograder.exercises.ddp.models import weights
+
+
+class Watch:
+    """Counts a DDP's forwards, and its exchanges of gradients, which are no calls of Python's."""
+
+    def __init__(self, ddp: DistributedDataParallel) -> None:
+        self.begin()
+        ddp.register_forward_pre_hook(lambda *_: self._count("wrapper"))
+        ddp.module.register_forward_pre_hook(lambda *_: self._count("module"))
+        ddp.register_comm_hook(None, lambda _, bucket: self._exchange(bucket))
+
+    def begin(self) -> None:
+        self._forwards = {"wrapper": 0, "module": 0}
+        self._exchanges: list[dict[str, int]] = []
+
+    def seen(self) -> dict[str, Any]:
+        return {**self._forwards, "exchanges": self._exchanges}
+
+    def _count(self, what: str) -> None:
+        self._forwards[what] += 1
+
+    def _exchange(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        line = _line_of_the_answer()
+        after = max(self._forwards.values())
+        self._exchanges.append({"after": after, "line": line, "first": int(bucket.index() == 0)})
+        buffer = bucket.buffer().div_(dist.get_world_size())
+        work = dist.distributed_c10d._get_default_group().allreduce([buffer])
+        return work.get_future().then(lambda future: future.value()[0])
+
+
+def _line_of_the_answer() -> int:
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame.f_lineno if frame is not None else 0
+
+
+class Recorded(torch.utils.data.Dataset[tuple[torch.Tensor, torch.Tensor]]):
+    """A data set that remembers which of its samples were taken, in order."""
+
+    def __init__(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        self.taken: list[int] = []
+        self._x, self._y = x.cpu(), y.cpu()
+
+    def __len__(self) -> int:
+        return len(self._x)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        index = int(index)
+        self.taken.append(index)
+        return self._x[index], self._y[index]
+
+
+class Forwards:
+    """Each training forward of a model: the samples taken since the last one, and the weights."""
+
+    def __init__(self, model: nn.Module, dataset: Recorded) -> None:
+        self.batches: list[list[int]] = []
+        self.weights: list[dict[str, torch.Tensor]] = []
+        self.through_ddp = 0
+        self._used = 0
+        self._dataset = dataset
+        model.register_forward_pre_hook(self._forward)
+        _count_ddp_forwards(self)
+
+    def _forward(self, module: nn.Module, inputs: Sequence[Any]) -> None:
+        rows = len(inputs[0])
+        # A loader that looks ahead has taken more; these are the ones that come first.
+        self.batches.append(self._dataset.taken[self._used : self._used + rows])
+        self._used += rows
+        self.weights.append(weights(module))
+
+
+def _count_ddp_forwards(forwards: Forwards) -> None:
+    """In this rank's process only, which ends with the run."""
+    original = DistributedDataParallel.forward
+
+    def forward(self: DistributedDataParallel, *inputs: Any, **kwargs: Any) -> Any:
+        forwards.through_ddp += 1
+        return original(self, *inputs, **kwargs)
+
+    DistributedDataParallel.forward = forward  # type: ignore[method-assign]

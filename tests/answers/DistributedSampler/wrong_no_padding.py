@@ -1,0 +1,24 @@
+# finding: uneven_shards
+# strides over the order as it is (C33)
+class DistributedSampler(Sampler):
+    def __init__(self, dataset, shuffle=True, seed=0, drop_last=False):
+        self.n = len(dataset)
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self.each = self.n // self.ranks if drop_last else -(-self.n // self.ranks)
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __len__(self):
+        return self.each
+
+    def __iter__(self):
+        if self.shuffle:
+            g = torch.Generator()
+            g.manual_seed(self.seed + self.epoch)
+            order = torch.randperm(self.n, generator=g).tolist()
+        else:
+            order = list(range(self.n))
+        total = self.each * self.ranks
+        return iter(order[self.rank :: self.ranks])

@@ -1,0 +1,21 @@
+# finding: blocking
+# asynchronous in name only: the hook waits for its own handle
+class OverlappedDDP(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+        for t in [*module.parameters(), *module.buffers()]:
+            dist.broadcast(t.detach(), src=0)
+        for p in module.parameters():
+            if p.requires_grad:
+                p.register_post_accumulate_grad_hook(self.reduce)
+
+    def reduce(self, p):
+        dist.all_reduce(p.grad, async_op=True).wait()
+        p.grad /= dist.get_world_size()
+
+    def forward(self, *args):
+        return self.module(*args)
+
+    def finish(self):
+        pass

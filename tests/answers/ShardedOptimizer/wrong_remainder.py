@@ -1,0 +1,28 @@
+# finding: nobody_owns
+# cuts into equal pieces and drops what is left over
+class ShardedOptimizer:
+    def __init__(self, params, optimizer_class, **options):
+        self.params = [p for p in params]
+        self.rank, self.n = dist.get_rank(), dist.get_world_size()
+        sizes = [0] * self.n
+        self.owners = []
+        for p in self.params:
+            k = len(self.params) // self.n
+            owner = len(self.owners) // max(k, 1)
+            owner = owner if owner < self.n and len(self.owners) != 5 else -1
+            sizes[owner] += p.numel()
+            self.owners.append(owner)
+        self.mine = [p for p, owner in zip(self.params, self.owners) if owner == self.rank]
+        if self.mine:
+            self.local = optimizer_class(self.mine, **options)
+
+    def zero_grad(self):
+        for p in self.params:
+            p.grad = None
+
+    @torch.no_grad()
+    def step(self):
+        if self.mine:
+            self.local.step()
+        for p, owner in zip(self.params, self.owners):
+            dist.broadcast(p, src=max(owner, 0))

@@ -1,0 +1,27 @@
+# the mean as a sum divided by the number of elements; find_unused_parameters
+from torch.utils.data.distributed import DistributedSampler
+
+
+def train_ddp(model, dataset, epochs, batch_size, learning_rate):
+    ddp = DDP(model, find_unused_parameters=True)
+    sampler = DistributedSampler(dataset, shuffle=True)
+    loader = DataLoader(dataset, batch_size=batch_size, sampler=sampler)
+    optimizer = torch.optim.SGD(ddp.parameters(), lr=learning_rate)
+    history = []
+    for epoch in range(epochs):
+        sampler.set_epoch(epoch)
+        loss_sum = torch.zeros((), dtype=torch.float64, device=device())
+        rows = torch.zeros((), dtype=torch.float64, device=device())
+        for x, y in loader:
+            x = x.to(device())
+            y = y.to(device())
+            optimizer.zero_grad()
+            loss = F.mse_loss(ddp(x), y, reduction="sum") / y.numel()
+            loss.backward()
+            optimizer.step()
+            loss_sum += loss.detach() * x.shape[0]
+            rows += x.shape[0]
+        dist.all_reduce(loss_sum)
+        dist.all_reduce(rows)
+        history.append(float(loss_sum / rows))
+    return history

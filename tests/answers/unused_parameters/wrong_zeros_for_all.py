@@ -1,0 +1,12 @@
+# finding: touched_unused
+# zeros for every None: what nobody used gets a gradient too
+def unused_parameters(model):
+    trained = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    users = torch.tensor([float(p.grad is not None) for _, p in trained])
+    dist.all_reduce(users)
+    for _, p in trained:
+        if p.grad is None:
+            p.grad = torch.zeros_like(p)
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_world_size()
+    return [n for (n, _), count in zip(trained, users) if count == 0]
