@@ -69,8 +69,9 @@ class Link:
 class Recording:
     """The spans of this rank. Made by :func:`record`."""
 
-    def __init__(self, link: Link | None) -> None:
+    def __init__(self, link: Link | None, overlap: bool = True) -> None:
         self._link = link
+        self._overlap = overlap
         self._link_free = 0.0
         self._spans: list[Span] = []
         self._blocked: list[tuple[float, float]] = []  # the rank stood still in a collective
@@ -120,7 +121,9 @@ class Recording:
         begin = time.monotonic()
         result = call(*args, **kwargs)
         if self._link is not None:
-            handle = self._over(self._link, name, begin, size, result)
+            handle = _Delayed(result, self, self._link.seconds(size), name, size)
+            if self._overlap:
+                handle.leave(begin)
             if isinstance(result, dist.Work):
                 return handle
             handle.wait()
@@ -140,11 +143,12 @@ class Recording:
             self._pending -= 1
             self._done.notify_all()
 
-    def _over(self, link: Link, name: str, begin: float, size: int, work: Any) -> _Delayed:
+    def occupy(self, begin: float, seconds: float, name: str, size: int) -> float:
+        """A message waits until the link is free, and takes it for so long; when is it over?"""
         begin = max(begin, self._link_free)
-        self._link_free = begin + link.seconds(size)
+        self._link_free = begin + seconds
         self._add(COMMUNICATION, name, begin, self._link_free, size)
-        return _Delayed(work, self._link_free, self)
+        return self._link_free
 
     def blocked(self, begin: float) -> None:
         """The rank stood still from then until now."""
@@ -154,19 +158,31 @@ class Recording:
 class _Delayed:
     """A work handle that is done when the pretended link says so."""
 
-    def __init__(self, work: Any, until: float, recording: Recording) -> None:
-        self._work, self._until, self._recording = work, until, recording
+    def __init__(
+        self, work: Any, recording: Recording, seconds: float, name: str, size: int
+    ) -> None:
+        self._work, self._recording = work, recording
+        self._seconds, self._name, self._size = seconds, name, size
+        self._until: float | None = None  # it has not left yet
+
+    def leave(self, begin: float) -> None:
+        """The message takes its turn on the link, if it has not done so already."""
+        if self._until is None:
+            self._until = self._recording.occupy(begin, self._seconds, self._name, self._size)
 
     def wait(self) -> bool:
         begin = time.monotonic()
+        self.leave(begin)
         self._finish()
         self._recording.blocked(begin)
         return True
 
     def is_completed(self) -> bool:
-        return time.monotonic() >= self._until and bool(self._work.is_completed())
+        over = self._until is not None and time.monotonic() >= self._until
+        return over and bool(self._work.is_completed())
 
     def get_future(self) -> torch.futures.Future[Any]:
+        self.leave(time.monotonic())
         future: torch.futures.Future[Any] = torch.futures.Future()
 
         def finish() -> None:
@@ -179,18 +195,21 @@ class _Delayed:
     def _finish(self) -> None:
         if isinstance(self._work, dist.Work):
             self._work.wait()
-        time.sleep(max(0.0, self._until - time.monotonic()))
+        time.sleep(max(0.0, (self._until or 0.0) - time.monotonic()))
 
 
 @contextlib.contextmanager
-def record(model: nn.Module, link: Link | None = None) -> Iterator[Recording]:
+def record(model: nn.Module, link: Link | None = None, overlap: bool = True) -> Iterator[Recording]:
     """Record this rank's forward and backward of each layer, and its collectives.
 
     A layer's backward ends when a gradient of its parameters is complete. Collectives are seen
     that are called through ``torch.distributed``'s module (``dist.all_reduce(...)``); those that
     DDP makes by itself are not, unless it was told to by :func:`watch`.
+
+    Without ``overlap``, what is started asynchronously takes the pretended link only when it is
+    waited for: the same messages, and nothing is hidden.
     """
-    recording = Recording(link)
+    recording = Recording(link, overlap)
     hooks = [hook for name, module in _layers(model) for hook in _hook(recording, name, module)]
     originals = {name: getattr(dist, name) for name in _RECORDED}
     for name, original in originals.items():
@@ -268,6 +287,26 @@ def exposed(spans: Sequence[Span], rank: int) -> float:
     busy = [(s.begin, s.end) for s in own if s.kind == COMPUTE]
     waits = merged([(s.begin, s.end) for s in own if s.kind == COMMUNICATION])
     return sum(end - begin for w in waits for begin, end in without(*w, busy))
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of one rank's step: its seconds, and the parts of it, from 0 to 1."""
+
+    seconds: float
+    communication: float  # some collective is under way
+    exposed: float  # one is, and the rank does not compute
+
+
+def shares(spans: Sequence[Span], rank: int) -> Shares:
+    """How much of this rank's time, from its first span to its last, is communication."""
+    own = [span for span in spans if span.rank == rank]
+    if not own:
+        return Shares(0.0, 0.0, 0.0)
+    seconds = max(span.end for span in own) - min(span.begin for span in own)
+    under_way = merged([(s.begin, s.end) for s in own if s.kind == COMMUNICATION])
+    busy = sum(end - begin for begin, end in under_way)
+    return Shares(seconds, busy / seconds, exposed(spans, rank) / seconds)
 
 
 def merged(intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

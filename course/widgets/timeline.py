@@ -1,19 +1,118 @@
-"""Picture of a timeline: what each rank computed and exchanged, and when."""
+"""The timeline widget: what each rank computed and exchanged, and when.
+
+from course.widgets.timeline import draw_timeline, show_buckets
+
+show_buckets(BucketedDDP)        # bucket size and overlap can be moved; each change is measured
+draw_timeline(timeline(run))     # one picture of a recording
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from course.measure.timeline import COMMUNICATION, Span, exposed
-from course.widgets.style import INK, LINE, MUTED
+from course.measure.ddp_step import Setting, record_step
+from course.measure.timeline import COMMUNICATION, Shares, Span, exposed, shares, timeline
+from course.ranks.outcome import Run
+from course.widgets.controls import View, caption_html, picture_box, set_picture
+from course.widgets.style import INK, LINE, MUTED, png
 
 FORWARD, BACKWARD, EXCHANGE = "#9cc4e4", "#2a78b5", "#d1730f"
 _LANE = 0.36  # of the distance between two ranks
 _COLOURS = {"forward": FORWARD, "backward": BACKWARD, "exchange of gradients": EXCHANGE}
+BUCKETS_MB = (0.1, 0.6, 0.7, 1.2, 2.4, 25.0)
+SETTING = Setting()
+
+
+def show_buckets(
+    ddp: Callable[..., Any],
+    sizes: Sequence[float] = BUCKETS_MB,
+    start: float = 0.7,
+    setting: Setting = SETTING,
+) -> View | Run:
+    """Move the bucket size, switch overlap on and off, and see a step of your own DDP.
+
+    Each change trains on real ranks and takes well under a second. Without overlap the same
+    messages are sent, but take the link only when they are waited for.
+
+    Args:
+        ddp: ``ddp(model, bucket_mb)``, as the exercise ``BucketedDDP`` asks for.
+        sizes: bucket sizes to choose from, in MB of 1024 × 1024 bytes; ``start`` among them.
+        setting: the model and the pretended link.
+
+    Returns:
+        The widget; or the run, which says what is wrong, if the first one failed.
+    """
+    first = dataclasses.replace(setting, bucket_mb=start)
+    run = record_step(ddp, first)
+    if not run.ok:
+        return run
+    spans = timeline(run)
+    text = describe_step(first, spans)
+    return View(_buckets_widget(ddp, sizes, first, spans), lambda: draw_step(first, spans), text)
+
+
+def _buckets_widget(
+    ddp: Callable[..., Any], sizes: Sequence[float], first: Setting, spans: Sequence[Span]
+) -> Any:
+    try:
+        import ipywidgets
+    except ImportError:
+        return None
+    size = ipywidgets.SelectionSlider(
+        options=[(f"{mb:g} MB", mb) for mb in sizes],
+        value=first.bucket_mb,
+        description="bucket_mb",
+        continuous_update=False,
+    )
+    overlap = ipywidgets.Checkbox(value=True, description="overlap", indent=False)
+    image, caption = picture_box(), ipywidgets.HTML()
+
+    def show(setting: Setting, spans: Sequence[Span]) -> None:
+        set_picture(image, png(draw_step(setting, spans)))
+        caption.value = caption_html(describe_step(setting, spans))
+
+    def measure(_: Any) -> None:
+        setting = dataclasses.replace(first, bucket_mb=size.value, overlap=overlap.value)
+        run = record_step(ddp, setting)
+        if run.ok:
+            show(setting, timeline(run))
+        else:
+            caption.value = caption_html(str(run.failure))
+
+    size.observe(measure, "value")
+    overlap.observe(measure, "value")
+    show(first, spans)
+    return ipywidgets.VBox([ipywidgets.HBox([size, overlap]), image, caption])
+
+
+def draw_step(setting: Setting, spans: Sequence[Span]) -> Figure:
+    """A recorded step with its setting in the title."""
+    figure = Figure(figsize=(9, 0.9 + 0.62 * setting.ranks), layout="constrained")
+    axes = figure.subplots()
+    draw_spans(axes, spans)
+    how = "overlap" if setting.overlap else "no overlap"
+    axes.set_title(f"buckets of {setting.bucket_mb:g} MB, {how}", loc="left", fontsize=11)
+    return figure
+
+
+def describe_step(setting: Setting, spans: Sequence[Span]) -> str:
+    """The share of time in communication, in words; of the rank that took longest."""
+    of_ranks = [shares(spans, rank) for rank in range(setting.ranks)]
+    slowest: Shares = max(of_ranks, key=lambda s: s.seconds)
+    sent = [s for s in spans if s.rank == 0 and s.kind == COMMUNICATION]
+    messages = "1 message" if len(sent) == 1 else f"{len(sent)} messages"
+    return (
+        f"A step took {slowest.seconds * 1e3:.0f} ms. In {slowest.communication:.0%} of it "
+        f"gradients were under way ({messages}, {sum(s.bytes for s in sent) / 2**20:.1f} MB from "
+        f"each rank), and in {slowest.exposed:.0%} of it a rank did nothing else: that is exposed "
+        "communication."
+    )
 
 
 def draw_timeline(
@@ -56,8 +155,11 @@ def draw_spans(axes: Axes, spans: Sequence[Span], milliseconds: float | None = N
             axes.text(middle, _lane(span), text, ha="center", va="center", fontsize=7, color=colour)
     for rank in range(ranks):
         last = max((span.end for span in spans if span.rank == rank), default=0.0)
-        text = f"  {exposed(spans, rank) * 1e3:.0f} ms of exchange alone"
-        axes.text(last * 1e3, rank, text, va="center", fontsize=8, color=MUTED)
+        text = f"{exposed(spans, rank) * 1e3:.0f} ms of exchange alone"
+        axes.annotate(
+            text, (last * 1e3, rank), (6, 0), textcoords="offset points", va="center", fontsize=8,
+            color=MUTED, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+        )  # fmt: skip
     axes.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)])
     axes.set_ylim(ranks - 0.5, -0.5)
     axes.set_xlim(0, end * 1.18)

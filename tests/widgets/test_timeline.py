@@ -1,0 +1,106 @@
+"""The timeline widget: its picture, its words, and its controls moved from Python."""
+
+from __future__ import annotations
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.colors import to_hex
+
+from autograder import notebooks
+from autograder.exercises import ddp
+from course.measure.ddp_step import Setting
+from course.measure.timeline import COMMUNICATION, COMPUTE, Link, Span
+from course.ranks.outcome import Run
+from course.widgets.timeline import (
+    BACKWARD,
+    EXCHANGE,
+    FORWARD,
+    describe_step,
+    draw_timeline,
+    show_buckets,
+)
+
+SPANS = [
+    Span(0, COMPUTE, "forward 0", 0.000, 0.010),
+    Span(0, COMPUTE, "backward 0", 0.010, 0.030),
+    Span(0, COMMUNICATION, "all_reduce", 0.025, 0.040, 2**20),
+    Span(1, COMPUTE, "forward 0", 0.000, 0.030),
+]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_a_span_is_a_bar_of_its_length_and_kind():
+    axes = draw_timeline(SPANS, "title").axes[0]
+    bars = {
+        (to_hex(p.get_facecolor()), round(p.get_x()), round(p.get_width())) for p in axes.patches
+    }
+    assert bars == {(FORWARD, 0, 10), (BACKWARD, 10, 20), (EXCHANGE, 25, 15), (FORWARD, 0, 30)}
+    texts = [text.get_text() for text in axes.texts]
+    assert "10 ms of exchange alone" in texts  # 30 to 40
+    assert "0 ms of exchange alone" in texts
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["rank 0", "rank 1"]
+
+
+def test_a_recording_without_spans_is_drawn_too():
+    assert len(draw_timeline([]).axes[0].patches) == 0
+
+
+def test_the_shares_are_told_of_the_slowest_rank():
+    assert describe_step(Setting(), SPANS) == (
+        "A step took 40 ms. In 38% of it gradients were under way (1 message, 1.0 MB from each "
+        "rank), and in 25% of it a rank did nothing else: that is exposed communication."
+    )
+
+
+@pytest.fixture(scope="module")
+def bucketed_ddp():
+    namespace: dict = {"__name__": "a_notebook"}
+    exec(ddp.LESSON.prelude + notebooks.reference("BucketedDDP"), namespace)
+    return namespace["BucketedDDP"]
+
+
+SMALL = Setting(layers=3, width=64, rows=8, link=Link(1e-3, 1e9))  # 16 KB a layer
+
+
+def test_moving_the_controls_measures_anew(bucketed_ddp):
+    view = show_buckets(bucketed_ddp, sizes=(0.001, 0.02, 25.0), start=0.02, setting=SMALL)
+    controls, image, caption = view.widget.children
+    size, overlap = controls.children
+    seen = [(image.value, caption.value)]
+
+    def after(control, value) -> str:
+        control.value = value
+        seen.append((image.value, caption.value))
+        return caption.value
+
+    assert "(3 messages" in caption.value  # a weight and a bias each
+    assert "(6 messages" in after(size, 0.001)
+    assert "(1 message," in after(size, 25.0)
+    shown = after(overlap, False)
+    assert "(1 message," in shown
+    assert len({picture for picture, _ in seen}) == len(seen)
+    data, metadata = view._repr_mimebundle_()
+    assert {"text/plain", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(data)
+    assert metadata["image/png"]["width"] == 720
+
+
+def test_a_ddp_that_fails_shows_its_run_and_later_its_failure(bucketed_ddp):
+    class Fails(bucketed_ddp):
+        def finish(self):
+            if len(self._buckets) == 1:
+                raise RuntimeError("only one bucket")
+            super().finish()
+
+    assert isinstance(show_buckets(Fails, start=25.0, setting=SMALL), Run)
+    view = show_buckets(Fails, sizes=(0.02, 25.0), start=0.02, setting=SMALL)
+    view.widget.children[0].children[0].value = 25.0
+    assert "only one bucket" in view.widget.children[2].value
