@@ -88,6 +88,8 @@ def _pack_tensor(tensor: torch.Tensor, blobs: list[bytes], where: str) -> Any:
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
         raise NotPlain(f"{where} is a {tensor.layout} tensor on {tensor.device}: make it dense")
     flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().flatten()
+    # One element counts as contiguous whatever its stride, and could not be viewed as bytes.
+    flat = flat.as_strided(flat.shape, (1,))
     raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     dtype = str(tensor.dtype).removeprefix("torch.")
     return ["tensor", dtype, list(tensor.shape), _blob(raw, blobs)]
