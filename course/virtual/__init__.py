@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import torch
 
-from course.virtual import backend, kinds, sizes, tensor
+from course.virtual import backend, comm, kinds, sizes, tensor
 from course.virtual.kinds import holding
 from course.virtual.machine import Machine, Transfer, switched_on
 from course.virtual.memory import KINDS, Ledger, Moment
@@ -68,6 +68,7 @@ def gpus(
     backend.register()
     machine = Machine(count, sizes.parse(memory), rounding, compute)
     kinds.watch(tensor.relabel_outputs)
+    comm.room_for(count)
     return machine.switch_on()
 
 

@@ -19,7 +19,7 @@ from torch.utils import backend_registration
 
 from course.virtual import autocast, comm, kernels, kinds, machine
 from course.virtual.machine import switched_on
-from course.virtual.tensor import VirtualTensor, copy, inner_device, on_device
+from course.virtual.tensor import VirtualTensor, copy, delivering, inner_device, on_device
 
 _registered: list[Any] = []  # what must live as long as the registration
 
@@ -46,6 +46,8 @@ def register() -> None:
         some.impl("_pin_memory", lambda tensor, device=None: tensor.clone(), "CPU")
     some.impl("_copy_from", _copy_from, "PrivateUse1")
     _keep_parameters()
+    autograd: Any = torch.autograd
+    autograd._engine_run_backward = delivering(autograd._engine_run_backward)
     autocast.install(everything, some)
     comm.install()
     _registered.extend([everything, some])

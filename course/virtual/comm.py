@@ -9,6 +9,7 @@ that bytes and peaks are the same too.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,20 +17,34 @@ import torch
 import torch.cuda.nccl
 from torch._utils import (
     _flatten_dense_tensors,
-    _get_available_device_type,
     _take_tensors,
     _unflatten_dense_tensors,
 )
+from torch.nn.parallel import _functions
 
+from course.virtual import machine
 from course.virtual.kinds import holding
 from course.virtual.tensor import VirtualTensor
 
 
 def install() -> None:
-    """Give torch these for virtual GPUs; where it has its own, they serve the real ones."""
+    """Give torch these for virtual GPUs; where it has its own, they serve the real ones.
+
+    While virtual GPUs are on, they are what nn.DataParallel takes when it looks for devices; it
+    would prefer CUDA's, and with a Mac's GPU it would do nothing at all.
+    """
     for ours in (broadcast, broadcast_coalesced, scatter, gather):
         _give(torch._C, f"_{ours.__name__}", ours)
     _give(torch.cuda.nccl, "is_available", lambda tensors: False)
+    for owner in (torch._utils, sys.modules["torch.nn.parallel.data_parallel"]):
+        _give(owner, "_get_available_device_type", lambda: "vgpu")
+
+
+def room_for(count: int) -> None:
+    """torch keeps a list of streams, one a device, as long as there were devices at first."""
+    kept = _functions._streams or []
+    wanted = max(count, torch.cuda.device_count())
+    _functions._streams = kept + [None] * (wanted - len(kept))
 
 
 def _give(owner: Any, name: str, ours: Callable[..., Any]) -> None:
@@ -37,7 +52,7 @@ def _give(owner: Any, name: str, ours: Callable[..., Any]) -> None:
 
     @functools.wraps(theirs or ours)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if theirs is None or _get_available_device_type() == "vgpu":
+        if theirs is None or machine._on is not None:
             return ours(*args, **kwargs)
         return theirs(*args, **kwargs)
 
@@ -75,7 +90,7 @@ def scatter(
     dim: int,
     streams: Any = None,
 ) -> list[torch.Tensor]:
-    """Chunks, the first ones larger by one where it does not divide; fewer for a tiny batch."""
+    """Chunks of torch.chunk's sizes; fewer for a tiny batch."""
     if chunk_sizes is None:
         chunks = tensor.chunk(len(devices), dim)
     else:

@@ -7,6 +7,7 @@ compute, passes here too, and nothing escapes the ledger.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -105,10 +106,36 @@ def on_device(inner: torch.Tensor, ledger: Ledger, kind: str) -> VirtualTensor:
     storage = inner.untyped_storage()
     try:
         block = ledger.allocate(storage.nbytes(), kind, storage._cdata)
-    except torch.OutOfMemoryError:
+    except torch.OutOfMemoryError as error:
         kinds.failed()
-        raise
+        if torch._C._current_autograd_node() is None:
+            raise
+        # An exception that leaves an operation inside backward would end the process: on its
+        # way out torch asks the device a question in Python, which none may be while one is
+        # pending. So backward goes on, with what did not fit uncounted, and is told afterwards.
+        late.append(error)
+        block = Block(ledger, 0, kind, storage._cdata)
     return wrap(inner, block)
+
+
+late: list[torch.OutOfMemoryError] = []  # errors of the backward that is running
+
+
+def delivering(run_backward: Callable[..., Any]) -> Callable[..., Any]:
+    """torch's function that runs a backward, made to raise what happened meanwhile."""
+
+    @functools.wraps(run_backward)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        before = len(late)
+        try:
+            result = run_backward(*args, **kwargs)
+        finally:
+            mine, late[before:] = late[before:], []
+        if mine:
+            raise mine[0].with_traceback(None)
+        return result
+
+    return function
 
 
 def inner_device(device: torch.device, machine: Machine) -> torch.device:

@@ -160,3 +160,23 @@ def test_nothing_is_left_on_the_devices_afterwards(devices):
     parallel(torch.randn(8, WIDTH)).sum().backward()
     del parallel
     assert [ledger(d).current for d in devices] == [0, 0, 0, 0]
+
+
+def test_a_machine_with_more_devices_may_follow():
+    for count in (2, 5, 3):
+        with gpus(count, "1 MiB") as machine:
+            parallel = nn.DataParallel(nn.Linear(4, 4).to(machine[0]))
+            assert parallel(torch.ones(10, 4)).shape == (10, 4)
+
+
+@pytest.mark.parametrize("other", ["cuda", "mps"])
+def test_virtual_gpus_are_taken_while_they_are_on_whatever_else_there_is(other, monkeypatch):
+    monkeypatch.setattr({"cuda": torch.cuda, "mps": torch.backends.mps}[other], "is_available",
+                        lambda: True)  # fmt: skip
+    with gpus(3, "1 MiB") as machine:
+        parallel = nn.DataParallel(nn.Linear(4, 4).to(machine[0]))
+        assert parallel.device_ids == [0, 1, 2]
+        output = parallel(torch.ones(6, 4, device=machine[0]))
+        output.sum().backward()
+        assert {t.source for t in transfers()} == {torch.device("cpu"), *machine}
+    assert torch._utils._get_available_device_type() == other

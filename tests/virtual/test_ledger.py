@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -282,3 +283,19 @@ def test_a_model_in_a_cycle_is_counted_until_it_is_collected(device):
     del model
     gc.collect()
     assert ledger(0).current == 0
+
+
+@pytest.mark.parametrize("compute", [True, False])
+def test_memory_that_runs_out_in_backward_is_an_error_like_any_other(compute):
+    with gpus(1, 170_000, compute=compute) as machine:
+        w = torch.ones(100, 100, device=machine[0], requires_grad=True)
+        y = (w @ torch.ones(100, 100, device=machine[0])).tanh()
+        with pytest.raises(torch.OutOfMemoryError, match="Tried to allocate 39.06 KiB") as error:
+            y.sum().backward()
+        assert ledger(0).peak <= 170_000
+        del w, y, error
+        gc.collect()
+        assert ledger(0).current == 0
+        x = torch.ones(3, device=machine[0], requires_grad=True)
+        x.sum().backward()  # and the next one is not told again
+        assert x.grad is not None
