@@ -48,7 +48,7 @@ notebooks: $(READY) ## Make the notebooks from source/*/lesson.py
 exercises: $(READY) ## Prove each exercise: stub, reference, right and wrong answers
 	$(PY) -m autograder.prove $(ARGS)
 
-bench: $(READY) ## Time a check against mp.spawn and torchrun
+bench: $(READY) ## Time checks, virtual GPUs and CUDA on the CPU against their rivals
 	$(PY) -m tests.bench $(ARGS)
 
 lock: ## Choose versions anew and write requirements.lock (needs Python 3.11)

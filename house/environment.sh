@@ -33,5 +33,13 @@ pip install --quiet ${torch_index:+--extra-index-url "$torch_index"} -r requirem
 # The course itself, so that its notebooks can import it from any folder. setuptools is in the
 # lock file, so nothing more is fetched to build it.
 PYTHONWARNINGS=ignore pip install --quiet --no-deps --no-build-isolation --editable .
+# nvcc tells a kernel's registers, without a GPU, too. Where there is none, PyPI has it for Linux, at
+# the version that torch is built for.
+if [ "$(uname)" = Linux ] && ! command -v nvcc >/dev/null 2>&1; then
+    PYTHONWARNINGS=ignore pip install --quiet --no-build-isolation --editable '.[nvcc]' ||
+        echo "(nvcc could not be installed. Lesson 1 then shows figures of registers that it had before.)"
+fi
+# What all CUDA programs share on the CPU takes seconds to compile: now, not when somebody waits.
+"$venv/bin/python" -c 'from course import cuda; cuda.warm_up()' >/dev/null 2>&1 || true
 "$venv/bin/python" -m ipykernel install --sys-prefix --name multi-gpu-course \
     --display-name "Multi-GPU course" >/dev/null

@@ -20,7 +20,7 @@ from autograder.exercises import find
 from autograder.judge import judge, judge_as
 from course.machine import this_machine
 from course.ranks import launch
-from tests.bench import rivals, virtual
+from tests.bench import cuda, rivals, virtual
 
 REPEATS = 9
 RIVAL_REPEATS = 3
@@ -89,6 +89,7 @@ def main() -> None:
         progress.advance(task)
     show(console, figures, growth, whole, memory)
     virtual.show(console, virtual.measure())
+    cuda.show(console, cuda.measure())
 
 
 def check_whole() -> None:
