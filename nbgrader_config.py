@@ -24,6 +24,22 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedb
 # skips the assignment, and the gradebook never hears of it.
 c.GenerateAssignment.force = True
 
+# nbgrader's own list, with a ClearSolutions that knows CUDA C++.
+c.GenerateAssignment.preprocessors = [
+    "nbgrader.preprocessors.IncludeHeaderFooter",
+    "nbgrader.preprocessors.InstantiateTests",
+    "nbgrader.preprocessors.LockCells",
+    "autograder.nbgrader.clear.ClearSolutions",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.CheckCellMetadata",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.SaveCells",
+    "nbgrader.preprocessors.ClearHiddenTests",
+    "nbgrader.preprocessors.ClearMarkScheme",
+    "nbgrader.preprocessors.ComputeChecksums",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
 c.Autograde.exporter_class = "autograder.nbgrader.exporter.SubmissionExporter"
 c.Autograde.pre_convert_hook = "autograder.nbgrader.reading.expect_lesson_name"
 c.Autograde.sanitize_preprocessors = [

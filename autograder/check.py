@@ -6,9 +6,11 @@ import inspect
 import linecache
 from typing import Any
 
+from autograder.exercise import CUDA
 from autograder.exercises import UnknownExercise, find
 from autograder.judge import judge
 from autograder.verdict import Verdict
+from course.cuda.cells import NoCell, last_cell
 from course.ranks import warm_up
 
 warm_up()  # torch takes seconds to import: let that happen while the lesson is being read
@@ -26,8 +28,8 @@ def check(answer: Any) -> Verdict:
     """Check the exercise that ``answer`` is written for.
 
     Args:
-        answer: the function that was written, or its name. The text of the notebook cell that
-            defined it is what is checked, alone, in fresh processes.
+        answer: the function that was written, or its name; of CUDA C++ always its name. The text
+            of the notebook cell that defined it is what is checked, alone, in fresh processes.
 
     Returns:
         The verdict. As the last line of a cell it is shown below it.
@@ -35,9 +37,25 @@ def check(answer: Any) -> Verdict:
     Raises:
         CannotCheck: no exercise has this name, or the cell that defines it cannot be found.
     """
+    if isinstance(answer, str) and _is_cuda(answer):
+        return judge(answer, _cuda_cell(answer))
     function, name = _named(answer)
     _must_exist(name)
     return judge(name, _cell_text(function, name))
+
+
+def _is_cuda(name: str) -> bool:
+    try:
+        return find(name)[1].language == CUDA
+    except UnknownExercise:
+        return False
+
+
+def _cuda_cell(name: str) -> str:
+    try:
+        return last_cell(name)
+    except NoCell as error:
+        raise CannotCheck(str(error)) from None
 
 
 def _named(answer: Any) -> tuple[Any, str]:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import torch
 
+from autograder import cuda_answer
 from autograder.answer import FILE, run_answer
-from autograder.exercise import Case, Exercise, Lesson
+from autograder.exercise import CUDA, Case, Exercise, Lesson
 from autograder.exercises import find
 from autograder.verdict import (
     FAILED,
@@ -28,6 +29,7 @@ from autograder.verdict import (
     Place,
     Verdict,
 )
+from course import cuda
 from course.ranks import LaunchFailed, launch
 from course.ranks.launch import preload
 from course.ranks.outcome import Failure, Run
@@ -35,6 +37,7 @@ from course.ranks.show import printed
 
 MAX_ANSWER_CHARACTERS = 200_000
 MAX_VALUE_BYTES = 64 << 20
+_CODE = (".py", ".h", ".cpp")
 
 preload("autograder.exercises")
 preload("autograder.answer")
@@ -82,8 +85,8 @@ def harness_version() -> str:
     digest = hashlib.sha256(torch.__version__.encode())
     root = Path(__file__).resolve().parents[1]
     for folder in ("autograder", "course"):
-        for path in sorted((root / folder).rglob("*.py")):
-            if "widgets" not in path.parts:  # pictures judge nothing
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in _CODE and "widgets" not in path.parts:  # pictures judge nothing
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -128,9 +131,13 @@ class _Judgement:
         found = self._read()
         if found is not None:
             return [found]
+        if self._task.language == CUDA:
+            refused = self._build()
+            if refused is not None:
+                return [refused]
         findings: list[Finding] = []
         for case in self._task.cases(self._random):
-            new = self._run(case)
+            new = self._run_cuda(case) if self._task.language == CUDA else self._run(case)
             findings += [f for f in new if f.code not in {old.code for old in findings}]
             ended = any(not f.property for f in new)
             if ended or (findings and not self._task.partial):
@@ -154,6 +161,9 @@ class _Judgement:
             line = self._text[: self._text.index("\0")].count("\n") + 1
             place = Place(line, self._line(line))
             return Finding("syntax", f"There is a null byte in line {line}.", places=(place,))
+        return self._read_cuda() if self._task.language == CUDA else self._read_python()
+
+    def _read_python(self) -> Finding | None:
         try:
             tree = ast.parse(self._text, FILE)
         except SyntaxError as error:
@@ -190,6 +200,36 @@ class _Judgement:
             advice=f"Write {_keyword(name)} {name}(...): in the cell above the check.",
         )
 
+    # CUDA C++: one program, run once a case
+
+    def _read_cuda(self) -> Finding | None:
+        refused = cuda_answer.refused(self._text, self._task.name)
+        if refused is not None and refused.code == "stub":
+            self._state = NOT_ATTEMPTED
+        return refused
+
+    def _build(self) -> Finding | None:
+        try:
+            self._program = cuda_answer.build(self._text, self._task.harness)
+        except cuda.CompileError as error:
+            return cuda_answer.not_compiled(error, self._text, self._task.name)
+        except cuda.ToolMissing as error:
+            return self._infrastructure(str(error))
+        return None
+
+    def _run_cuda(self, case: Case) -> list[Finding]:
+        task = self._task
+        try:
+            ran = cuda_answer.run(self._program, case.inputs[0], case.options, task.seconds)
+        except cuda.ToolMissing as error:
+            return [self._infrastructure(str(error))]
+        except Exception:
+            return [self._infrastructure("The check itself failed.", traceback.format_exc())]
+        found = self._examined(case, ran)
+        if found or not self._output:
+            self._output = ran.run.stdout + ran.run.stderr
+        return found
+
     # the ranks
 
     def _run(self, case: Case) -> list[Finding]:
@@ -217,7 +257,7 @@ class _Judgement:
             self._output = printed(run)
         return found
 
-    def _examined(self, case: Case, run: Run) -> list[Finding]:
+    def _examined(self, case: Case, run: Run | cuda_answer.Ran) -> list[Finding]:
         try:
             return [self._quoted(finding, case) for finding in self._task.examine(case, run)]
         except Exception:

@@ -15,6 +15,10 @@ business, told by what follows the ``%%``; every other cell goes into the notebo
 ``# %% check <exercise>``
     ``check(<exercise>)``, worth the exercise's points. Left empty.
 
+A cell of CUDA C++, answer or plain, is marked as jupytext marks cells of other languages:
+``# %% answer vec_add language="cuda"``, with its lines as comments. It becomes a ``%%cuda`` cell,
+and what ``magic_args="..."`` says stands behind that.
+
     python -m autograder.notebooks build     write source/*/*.ipynb and release/*/*.ipynb
     python -m autograder.notebooks check     fail when what is there is not what would be made
 """
@@ -37,8 +41,9 @@ import typer
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder import exercises
-from autograder.exercise import Exercise, Lesson
+from autograder import cuda_answer, exercises
+from autograder.exercise import CUDA, Exercise, Lesson
+from course.cuda import cells as cuda_cells
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,6 +52,7 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "pygments_lexer": "ipytho
 
 # What nbgrader puts in a solution's place, unless configured otherwise.
 CODE_STUB = ("# YOUR CODE HERE", "raise NotImplementedError()")
+CUDA_STUB = (cuda_answer.STUB,)  # see autograder.nbgrader.clear
 BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
 
 CELL_TYPES = {"prelude": "code", "exercise": "markdown", "answer": "code", "check": "code"}
@@ -97,6 +103,9 @@ def lesson_cells(text: str, lesson: Lesson) -> list[LessonCell]:
 
 
 def _lesson_cell(node: NotebookNode, lesson: Lesson) -> LessonCell:
+    if node.metadata.get("language") == CUDA:
+        arguments = node.metadata.get("magic_args", "")
+        node.source = f"{cuda_cells.MAGIC} {arguments}".rstrip() + f"\n{node.source}"
     title = node.metadata.get("title", "")
     kind, *names = title.split()[:3] or [""]
     if not kind:
@@ -139,10 +148,11 @@ def _refuse_incomplete(cells: list[LessonCell], lesson: Lesson) -> None:
                 "exercise, answer, check."
             )
     for cell in cells:
-        for e in lesson.exercises if not cell.kind and cell.node.cell_type == "code" else ():
-            if defines(e.name, cell.source):
+        for e in lesson.exercises if cell.node.cell_type == "code" else ():
+            if cell.exercise != e.name and defines(e.name, cell.source):
+                what = f"the answer to {cell.exercise}" if cell.exercise else "a plain cell"
                 raise LessonError(
-                    f"{lesson.name}: a plain cell defines {e.name}; "
+                    f"{lesson.name}: {what} defines {e.name}; "
                     "in a submission it would be taken for the answer."
                 )
 
@@ -207,7 +217,7 @@ def _answer_cell(cell: LessonCell, lesson: Lesson) -> NotebookNode:
 
 def _check_cell(cell: LessonCell, lesson: Lesson) -> NotebookNode:
     exercise = _exercise(cell.exercise, lesson)
-    call = f"check({exercise.name})"
+    call = f'check("{exercise.name}")' if exercise.language == CUDA else f"check({exercise.name})"
     if cell.source.strip() not in ("", call):
         raise LessonError(
             f"{lesson.name}: the cell 'check {exercise.name}' is filled in by the builder; "
@@ -230,7 +240,15 @@ def _plain_cell(cell: LessonCell) -> NotebookNode:
 
 def _kept(cell: LessonCell) -> dict[str, Any]:
     """What the author says about a cell (tags, say), without what jupytext notes for itself."""
-    own = {"title", "lines_to_next_cell", "lines_to_end_of_cell_marker", "id", "nbgrader"}
+    own = {
+        "language",
+        "magic_args",
+        "title",
+        "lines_to_next_cell",
+        "lines_to_end_of_cell_marker",
+        "id",
+        "nbgrader",
+    }
     return {key: value for key, value in cell.node.metadata.items() if key not in own}
 
 
@@ -277,11 +295,12 @@ def reference(exercise: str) -> str:
 def stub_of(text: str) -> str:
     """An answer cell's text with nbgrader's stub for its solution, as nbgrader itself makes it."""
     lines, inside = [], False
+    code = CUDA_STUB if cuda_cells.is_cuda(text) else CODE_STUB
     for line in text.split("\n"):
         if BEGIN in line:
             inside = True
             indent = line[: len(line) - len(line.lstrip())]
-            lines += [indent + stub_line for stub_line in CODE_STUB]
+            lines += [indent + stub_line for stub_line in code]
         elif END in line:
             inside = False
         elif not inside:
@@ -397,6 +416,8 @@ def _times(count: int) -> str:
 
 def defines(exercise: str, text: str) -> bool:
     """Whether the text has a function or a class of this name, at the cell's outer level."""
+    if cuda_cells.is_cuda(text):
+        return cuda_cells.defines(exercise, text)
     name = re.escape(exercise)
     return re.search(rf"^((async\s+)?def\s+{name}\s*\(|class\s+{name}\b)", text, re.M) is not None
 

@@ -2,7 +2,8 @@
 
 The stub is told apart at once, the reference and every other right answer pass, every wrong
 answer is rejected with the finding that its first line declares, and nothing takes longer than
-its exercise allows. Answers lie in ``tests/answers/<exercise>/right_*.py`` and ``wrong_*.py``.
+its exercise allows. Answers lie in ``tests/answers/<exercise>/right_*.py`` and
+``wrong_*.py``; those of CUDA C++ end in ``.cu``, and their declaration begins with ``//``.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from rich.progress import track
 from rich.table import Column, Table
 
 from autograder import notebooks
-from autograder.exercise import Exercise
+from autograder.exercise import CUDA, Exercise
 from autograder.exercises import LESSONS, UnknownExercise, find
 from autograder.judge import judge
 from autograder.verdict import NOT_ATTEMPTED, Verdict
+from course import cuda
 from course.ranks import launch
 
 ANSWERS = Path(__file__).resolve().parents[1] / "tests" / "answers"
 LEAST_RIGHT, LEAST_WRONG = 2, 6  # beside the reference; fewer prove too little
-_DECLARATION = "# finding: "
+_COMMENTS = {".py": "#", ".cu": "//"}
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,9 @@ def answers(exercise: Exercise) -> list[Answer]:
 
 
 def _files(exercise: str) -> Iterator[Path]:
-    folder = ANSWERS / exercise
-    yield from sorted(folder.glob("right_*.py"))
-    yield from sorted(folder.glob("wrong_*.py"))
+    for kind in ("right", "wrong"):
+        paths = (ANSWERS / exercise).glob(f"{kind}_*")
+        yield from sorted(path for path in paths if path.suffix in _COMMENTS)
 
 
 def _read(exercise: str, path: Path) -> Answer:
@@ -75,9 +77,10 @@ def _read(exercise: str, path: Path) -> Answer:
     if path.name.startswith("right_"):
         return Answer(exercise, "right", path.stem, text)
     first = text.split("\n", 1)[0]
-    if not first.startswith(_DECLARATION):
-        raise ValueError(f"{path.name} ({exercise}): its first line must be '{_DECLARATION}<code>'")
-    return Answer(exercise, "wrong", path.stem, text, first.removeprefix(_DECLARATION).strip())
+    declaration = f"{_COMMENTS[path.suffix]} finding: "
+    if not first.startswith(declaration):
+        raise ValueError(f"{path.name} ({exercise}): its first line must be '{declaration}<code>'")
+    return Answer(exercise, "wrong", path.stem, text, first.removeprefix(declaration).strip())
 
 
 def prove(answer: Answer) -> Proof:
@@ -104,8 +107,9 @@ def _objection(answer: Answer, verdict: Verdict, seconds: float) -> str:
 
 def too_few(exercise: Exercise) -> str:
     """What is missing of the answers that an exercise needs to be proved, or nothing."""
-    right = len(list((ANSWERS / exercise.name).glob("right_*.py")))
-    wrong = len(list((ANSWERS / exercise.name).glob("wrong_*.py")))
+    names = [path.name for path in _files(exercise.name)]
+    right = sum(name.startswith("right_") for name in names)
+    wrong = len(names) - right
     if right < LEAST_RIGHT or wrong < LEAST_WRONG:
         return (
             f"{exercise.name}: {right} right and {wrong} wrong answers; "
@@ -131,6 +135,8 @@ def main(
         raise typer.Exit(2) from None
     wanted = [(e, a) for e in exercises for a in answers(e)]
     launch(int, 1)  # the server starts: no answer's time
+    if any(exercise.language == CUDA for exercise in exercises):
+        cuda.warm_up()
     proofs = [prove(a) for _, a in track(wanted, "judging", console=console, transient=True)]
     objections = [text for e in exercises if (text := too_few(e))]
     objections += [

@@ -126,6 +126,8 @@ def test_plain_cells_keep_tags_and_have_stable_ids() -> None:
         ("def gather(x):\n    ### BEGIN SOLUTION", "### BEGIN SOLUTION\ndef gather(x):",
          "gather is not named outside the solution"),
         ("1 + 1", "def gather(x): ...", "a plain cell defines gather"),
+        ("# Gather them.\n", "# %%\ndef scatter(x): ...\n", "a plain cell defines scatter"),
+        ("def helper(x)", "def gather(x)", "the answer to scatter defines gather"),
         ("[markdown] exercise scatter", "exercise scatter", "must be a markdown cell"),
         ("# %% prelude\n", "# %% check gather\n\n# %% prelude\n", "more than one"),
     ],
