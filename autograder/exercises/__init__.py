@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 
 from autograder.exercise import Exercise, Lesson
-from autograder.exercises import collectives, ddp
+from autograder.exercises import collectives, cuda, ddp
 
-LESSONS: tuple[Lesson, ...] = (ddp.LESSON, collectives.LESSON)
+LESSONS: tuple[Lesson, ...] = (cuda.LESSON, ddp.LESSON, collectives.LESSON)
 
 
 class UnknownExercise(LookupError):

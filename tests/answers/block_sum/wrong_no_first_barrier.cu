@@ -1,0 +1,12 @@
+// finding: race
+// no barrier between filling shared memory and reading it
+__global__ void block_sum(const float* x, float* sums, int n) {
+    extern __shared__ float s[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? x[i] : 0.0f;
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) sums[blockIdx.x] = s[0];
+}

@@ -1,0 +1,13 @@
+// finding: race_between_blocks
+// all blocks write to the same place
+__global__ void block_sum(const float* x, float* sums, int n) {
+    extern __shared__ float s[];
+    int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+    s[t] = i < n ? x[i] : 0.0f;
+    __syncthreads();
+    for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (t < stride) s[t] += s[t + stride];
+        __syncthreads();
+    }
+    if (t == 0) sums[0] = s[0];
+}

@@ -1,0 +1,17 @@
+// finding: out_of_bounds
+// the guard is taken away
+__global__ void add_light(const unsigned char* in, unsigned char* out, int width, int height) {
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
+    {
+        int light = in[row * width + column] + 60;
+        out[row * width + column] = light > 255 ? 255 : light;
+    }
+}
+
+cudaError_t brighten(const unsigned char* in, unsigned char* out, int width, int height) {
+    dim3 block(32, 32);
+    dim3 grid((width + block.x - 1) / block.x, (height + block.y - 1) / block.y);
+    add_light<<<grid, block>>>(in, out, width, height);
+    return cudaGetLastError();
+}

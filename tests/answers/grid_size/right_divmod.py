@@ -1,0 +1,3 @@
+def grid_size(n, block):
+    whole, rest = divmod(n, block)
+    return whole + (rest > 0)

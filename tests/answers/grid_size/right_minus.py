@@ -1,0 +1,2 @@
+def grid_size(n, block):
+    return -(-n // block)

@@ -1,0 +1,4 @@
+# finding: returned_nothing
+# prints instead of returning
+def grid_size(n, block):
+    print((n + block - 1) // block)

@@ -1,0 +1,6 @@
+// finding: signature
+// __device__ is not what a host can launch
+__device__ void vec_add(const float* a, const float* b, float* c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}

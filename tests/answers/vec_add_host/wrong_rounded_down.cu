@@ -1,0 +1,22 @@
+// finding: rounded_down
+// C84: the last elements get no block
+__global__ void add(const float* a, const float* b, float* c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+
+void vec_add_host(const float* a, const float* b, float* c, int n) {
+    if (n == 0) return;
+    size_t bytes = n * sizeof(float);
+    float *d_a, *d_b, *d_c;
+    cudaMalloc(&d_a, bytes);
+    cudaMalloc(&d_b, bytes);
+    cudaMalloc(&d_c, bytes);
+    cudaMemcpy(d_a, a, bytes, cudaMemcpyHostToDevice);
+    cudaMemcpy(d_b, b, bytes, cudaMemcpyHostToDevice);
+    add<<<n / 256, 256>>>(d_a, d_b, d_c, n);
+    cudaMemcpy(c, d_c, bytes, cudaMemcpyDeviceToHost);
+    cudaFree(d_a);
+    cudaFree(d_b);
+    cudaFree(d_c);
+}
