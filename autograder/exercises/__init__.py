@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 
 from autograder.exercise import Exercise, Lesson
-from autograder.exercises import collectives, cuda, ddp
+from autograder.exercises import collectives, cuda, ddp, dp
 
-LESSONS: tuple[Lesson, ...] = (cuda.LESSON, ddp.LESSON, collectives.LESSON)
+LESSONS: tuple[Lesson, ...] = (cuda.LESSON, dp.LESSON, ddp.LESSON, collectives.LESSON)
 
 
 class UnknownExercise(LookupError):

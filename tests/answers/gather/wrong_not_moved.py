@@ -1,0 +1,4 @@
+# finding: exception
+# puts tensors of different devices together
+def gather(outputs, device):
+    return torch.cat(outputs).to(device)

@@ -1,0 +1,4 @@
+# finding: exception
+# knows tensors only
+def gather(outputs, device):
+    return torch.cat([o.to(device) for o in outputs])

@@ -1,0 +1,5 @@
+# finding: partly_loaded
+# the same, and not strict
+def load_checkpoint_fixed(model, state):
+    inner = model.module if isinstance(model, nn.DataParallel) else model
+    inner.load_state_dict({k.replace("module.", ""): v for k, v in state.items()}, strict=False)
