@@ -282,7 +282,15 @@ class _Reader:
             yield dataclasses.replace(self._leak(group[0]), count=len(group))
 
     def _leak(self, lost: Allocation) -> Fault:
-        where = Memory(lost.space, lost.bytes, 0, lost.name, lost.id, lost.line, lost.part)
+        where = Memory(
+            space=lost.space,
+            bytes=lost.bytes,
+            offset=0,
+            name=lost.name,
+            id=lost.id,
+            line=lost.line,
+            part=lost.part,
+        )
         fault = Fault("leak", "warning", "", memory=where, line=lost.line, part=lost.part)
         return explain(fault, self._program.line_text(lost.part, lost.line))
 

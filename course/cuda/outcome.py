@@ -21,7 +21,7 @@ class Diagnostic:
     part: str = "cell"  # whose line it is: "prelude", "cell" or "harness"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Memory:
     """The memory that a fault is about.
 

@@ -12,7 +12,7 @@ from course.cuda import outcome, show
 from course.cuda.explain import EXPLAINED, explain
 from course.cuda.outcome import CudaRun, Diagnostic, Fault, Launch, Memory, Other
 
-MEMORY = Memory("global", 4000, 4000, "d_c", 3, 12, 20)
+MEMORY = Memory(space="global", bytes=4000, offset=4000, name="d_c", id=3, line=12, freed_line=20)
 FAULT = Fault(
     "out_of_bounds",
     "error",
