@@ -30,6 +30,7 @@ from course import cuda
 from course.ranks import launch
 
 ANSWERS = Path(__file__).resolve().parents[1] / "tests" / "answers"
+LOG_WIDTH = 120  # a log has no width of its own, and the table needs about 100
 LEAST_RIGHT, LEAST_WRONG = 2, 6  # beside the reference; fewer prove too little
 _COMMENTS = {".py": "#", ".cu": "//"}
 
@@ -124,6 +125,8 @@ def main(
 ) -> None:
     """Prove exercises, and print a row for each."""
     console = Console()
+    if not console.is_terminal:
+        console.width = LOG_WIDTH
     try:
         exercises = (
             [find(name)[1] for name in names]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from course.widgets.style import EMPTY, INK, MUTED, draw_arrow, paler, rank_colour
+from course.widgets.style import EMPTY, INK, MUTED, Picture, draw_arrow, paler, rank_colour
 
 Slot = tuple[str, int | None]  # what is written in a square, and whose it is; None: a sum
 
@@ -23,13 +21,14 @@ class _Plan:
     after: list[list[Slot]]
 
 
-def draw_collectives(n: int = 3) -> Figure:
+def draw_collectives(n: int = 3) -> Picture:
     """Broadcast, all-gather, all-reduce, reduce-scatter and all-to-all, before and after.
 
     A row is a rank, a square a tensor: A is rank 0's, B rank 1's; A1 is its chunk 1. A Σ is a
     sum over all ranks. A square's colour says whose numbers are in it.
     """
-    figure, panels = plt.subplots(2, 3, figsize=(9, 1.1 + 0.92 * n), layout="constrained")
+    figure = Picture(figsize=(9, 1.1 + 0.92 * n), layout="constrained")
+    panels = figure.subplots(2, 3)
     for axes, plan in zip(panels.flat, _plans(n), strict=False):
         _draw(axes, plan)
     panels.flat[-1].set_visible(False)

@@ -6,7 +6,6 @@ notebook that has no kernel, the picture alone is shown.
 
 from __future__ import annotations
 
-import base64
 import functools
 import html
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from course.widgets.style import SHARPNESS, png
+from course.widgets.style import bundle, png, width_of
 
 _CAPTION = "max-width:56em;line-height:1.4;color:var(--jp-ui-font-color1, #222)"
 
@@ -50,12 +49,9 @@ class View:
         return self.text
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        picture = png(self._whole())
-        data = {"text/plain": self.text, "image/png": base64.b64encode(picture).decode()}
-        if self.widget is not None:
-            data |= self.widget._repr_mimebundle_()
-            data["text/plain"] = self.text
-        return data, {"image/png": {"width": width_of(picture)}}
+        data, metadata = bundle(png(self._whole()), self.text)
+        alive = {} if self.widget is None else self.widget._repr_mimebundle_()
+        return {**alive, **data}, metadata
 
 
 def step_through(pictures: Pictures) -> View:
@@ -103,8 +99,3 @@ def set_picture(image: Any, picture: bytes) -> None:
 def caption_html(text: str) -> str:
     """The words below a picture; a screen reader says them when they change."""
     return f'<div aria-live="polite" style="{_CAPTION}">{html.escape(text)}</div>'
-
-
-def width_of(picture: bytes) -> int:
-    """The width of a PNG on the page, in CSS pixels: its header has that of the file."""
-    return int.from_bytes(picture[16:20], "big") // SHARPNESS

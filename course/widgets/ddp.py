@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-
-from course.widgets.style import INK, draw_arrow
+from course.widgets.style import INK, Picture, draw_arrow
 
 _BUCKETS = ("#2a78b5", "#d1730f", "#4a9d5b", "#8e5ea2")
 _BYTES = {"weights": "#2a78b5", "gradients": "#9cc4e4", "optimizer": "#d1730f"}
 
 
-def draw_buckets(layers: Sequence[tuple[str, float]], limit: float) -> Figure:
+def draw_buckets(layers: Sequence[tuple[str, float]], limit: float) -> Picture:
     """Layers from first to last, with their MB; buckets are filled from the last one on."""
-    figure, axes = plt.subplots(figsize=(9, 1.9), layout="constrained")
+    figure = Picture(figsize=(9, 1.9), layout="constrained")
+    axes = figure.subplots()
     at, filled, bucket = 0.0, 0.0, 0
     starts = [0.0]
     for name, size in reversed(layers):
@@ -40,9 +38,10 @@ def draw_buckets(layers: Sequence[tuple[str, float]], limit: float) -> Figure:
     return figure
 
 
-def draw_state(ranks: int) -> Figure:
+def draw_state(ranks: int) -> Picture:
     """Bytes that a rank keeps for each weight, with Adam in mixed precision: DDP and ZeRO-1."""
-    figure, axes = plt.subplots(figsize=(8, 2.3), layout="constrained")
+    figure = Picture(figsize=(8, 2.3), layout="constrained")
+    axes = figure.subplots()
     for row, optimizer in enumerate((12.0, 12.0 / ranks)):
         left = 0.0
         sizes = (2.0, 2.0, optimizer)

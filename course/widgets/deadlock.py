@@ -10,17 +10,14 @@ deadlock.draw_deadlock(run)      # the end of it as one picture, without a widge
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from course.ranks.markup import brief
 from course.ranks.outcome import Run
 from course.widgets.controls import Pictures, View, step_through
-from course.widgets.style import ALARM, INK, MUTED, draw_arrow, rank_colour
+from course.widgets.style import ALARM, INK, MUTED, Picture, draw_arrow, rank_colour
 from course.widgets.waiting import GONE, WAITS, Moment, moments, sentences
 
 __all__ = ["draw_deadlock", "moments", "show"]
@@ -38,9 +35,9 @@ def show(run: Run) -> View:
     return step_through(
         Pictures(
             count=len(found),
-            draw=lambda step: _draw(Figure, found, step),
+            draw=lambda step: _draw(found, step),
             describe=lambda step: describe(found, step),
-            whole=lambda: _draw(Figure, found, len(found) - 1),
+            whole=lambda: _draw(found, len(found) - 1),
             text=describe(found, len(found) - 1),
             start=len(found) - 1,
             name="call",
@@ -48,7 +45,7 @@ def show(run: Run) -> View:
     )
 
 
-def draw_deadlock(run: Run, step: int | None = None) -> Figure:
+def draw_deadlock(run: Run, step: int | None = None) -> Picture:
     """Ranks, and an arrow from each that waits to those it waits for; red where in a circle.
 
     Args:
@@ -56,7 +53,7 @@ def draw_deadlock(run: Run, step: int | None = None) -> Figure:
         step: the moment, from 0 to ``len(moments(run)) - 1``; the end of the run if None.
     """
     found = moments(run)
-    return _draw(plt.figure, found, len(found) - 1 if step is None else step)
+    return _draw(found, len(found) - 1 if step is None else step)
 
 
 def describe(found: list[Moment], step: int) -> str:
@@ -75,13 +72,13 @@ def _title(found: list[Moment], step: int) -> str:
 # --------------------------------------------------------------------------------- drawing
 
 
-def _draw(new: Callable[..., Figure], found: list[Moment], step: int) -> Figure:
+def _draw(found: list[Moment], step: int) -> Picture:
     if not 0 <= step < len(found):
         raise ValueError(f"step is {step}; this run has steps 0 to {len(found) - 1}.")
     moment = found[step]
     n = len(moment.stands)
     height = max(2.3, 0.4 + 0.52 * n)
-    figure = new(figsize=(8.6, height), layout="constrained")
+    figure = Picture(figsize=(8.6, height), layout="constrained")
     side = min(height, 3.4)
     left, right = figure.subplots(1, 2, width_ratios=[side, 8.6 - side])
     _ranks_and_arrows(left, moment)

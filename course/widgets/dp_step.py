@@ -10,12 +10,8 @@ dp_step.draw_step(step, stage=6)                 # one picture, without a widget
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import matplotlib.pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
@@ -24,7 +20,7 @@ from course.measure.step_memory import ALL_KINDS
 from course.virtual import sizes
 from course.widgets.controls import Pictures, View, step_through
 from course.widgets.memory import KIND_COLOURS
-from course.widgets.style import EMPTY, INK, LINE, MUTED, draw_arrow
+from course.widgets.style import EMPTY, INK, LINE, MUTED, Picture, draw_arrow
 
 _HOME_X, _OTHER_X, _WIDTH, _HEIGHT = 0.0, 7.0, 3.0, 0.74
 _ABOUT = {
@@ -45,23 +41,23 @@ def show(step: Step | None = None) -> View:
     return step_through(
         Pictures(
             count=len(recorded.stages),
-            draw=lambda stage: _one(Figure, recorded, stage),
+            draw=lambda stage: _one(recorded, stage),
             describe=lambda stage: describe(recorded, stage),
-            whole=lambda: _all(Figure, recorded),
+            whole=lambda: _all(recorded),
             text=_text(recorded),
             name="stage",
         )
     )
 
 
-def draw_step(step: Step, stage: int | None = None) -> Figure:
+def draw_step(step: Step, stage: int | None = None) -> Picture:
     """Devices as boxes, with what they hold at the stage's end, and arrows for what moved.
 
     Args:
         step: as recorded.
         stage: 0 to 7; all of them, in small, if None.
     """
-    return _all(plt.figure, step) if stage is None else _one(plt.figure, step, stage)
+    return _all(step) if stage is None else _one(step, stage)
 
 
 def describe(step: Step, stage: int) -> str:
@@ -93,10 +89,10 @@ def _text(step: Step) -> str:
 # ------------------------------------------------------------------------------- drawing
 
 
-def _one(new: Callable[..., Figure], step: Step, stage: int) -> Figure:
+def _one(step: Step, stage: int) -> Picture:
     if not 0 <= stage < len(step.stages):
         raise ValueError(f"stage is {stage}; there are stages 0 to {len(step.stages) - 1}.")
-    figure = new(figsize=(9.5, 1.3 + 0.78 * (step.devices - 1)), layout="constrained")
+    figure = Picture(figsize=(9.5, 1.3 + 0.78 * (step.devices - 1)), layout="constrained")
     axes = figure.subplots()
     _paint(axes, step, stage, large=True)
     done = step.stages[stage]
@@ -111,9 +107,9 @@ def _one(new: Callable[..., Figure], step: Step, stage: int) -> Figure:
     return figure
 
 
-def _all(new: Callable[..., Figure], step: Step) -> Figure:
+def _all(step: Step) -> Picture:
     rows = -(-len(step.stages) // 4)
-    figure = new(figsize=(10, rows * (0.75 + 0.36 * (step.devices - 1))), layout="constrained")
+    figure = Picture(figsize=(10, rows * (0.75 + 0.36 * (step.devices - 1))), layout="constrained")
     for stage, axes in enumerate(figure.subplots(rows, 4).flat):
         _paint(axes, step, stage, large=False)
         done = step.stages[stage]

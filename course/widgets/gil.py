@@ -8,23 +8,20 @@ draw_gil(measure())
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-
 from course.measure.gil import WAYS, WORKS, GilTimes
-from course.widgets.style import INK, MUTED
+from course.widgets.style import INK, MUTED, Picture
 
 _COLOURS = {"threads": "#d1730f", "processes": "#2a78b5"}
 _TITLES = {"small": "many small operations", "large": "few large operations"}
 
 
-def draw_gil(times: GilTimes) -> Figure:
+def draw_gil(times: GilTimes) -> Picture:
     """Work done by several workers against that of one, in threads and in processes.
 
     A dotted line is what the workers would do together if none hindered another.
     """
     counts = [count for count in times.workers if count > 1]
-    figure = plt.figure(figsize=(9.5, 1.5 + 0.62 * len(counts)), layout="constrained")
+    figure = Picture(figsize=(9.5, 1.5 + 0.62 * len(counts)), layout="constrained")
     ideals = [min(count, times.cores) for count in counts]
     panels = figure.subplots(1, len(WORKS), sharex=True, sharey=True)
     for axes, work in zip(panels, WORKS):

@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course import cuda
 from course.cuda.cells import cpp, last_cell
 from course.cuda.outcome import CudaRun
 from course.widgets.controls import View, caption_html, picture_box, set_picture
-from course.widgets.style import ALARM, EMPTY, INK, MUTED, paler, png, rank_colour
+from course.widgets.style import ALARM, EMPTY, INK, MUTED, Picture, paler, png, rank_colour
 
 _MOST_BLOCKS, _MOST_THREADS = 8, 64
 _ROW = 32  # elements in a row of the picture: the threads of a warp
@@ -52,12 +50,12 @@ CALLS = {
 }
 
 
-def draw_launch(n: int, blocks: int, threads: int) -> Figure:
+def draw_launch(n: int, blocks: int, threads: int) -> Picture:
     """A launch as it is meant: blocks side by side, a thread a square, its element below it.
 
     Threads whose number is n or more have no element; they are grey, and need a guard.
     """
-    figure = plt.figure(figsize=(9, 2.5), layout="constrained")
+    figure = Picture(figsize=(9, 2.5), layout="constrained")
     axes = figure.subplots()
     shown = min(blocks, _MOST_BLOCKS)
     width = min(threads, _MOST_THREADS // shown if shown * threads > _MOST_THREADS else threads)
@@ -96,7 +94,7 @@ def _draw_block(
             axes.text(at + thread + 0.46, -0.9, text, color=INK if has else ALARM, **style)
 
 
-def draw_touched(run: CudaRun, pointer: str, n: int, title: str = "") -> Figure:
+def draw_touched(run: CudaRun, pointer: str, n: int, title: str = "") -> Picture:
     """Which thread wrote which element: a square an element, in the colour of its block.
 
     The number in a square is the thread's in its block, in brackets if others wrote there, too.
@@ -104,7 +102,7 @@ def draw_touched(run: CudaRun, pointer: str, n: int, title: str = "") -> Figure:
     """
     writers = written_by(run, pointer)
     rows = -(-n // _ROW)
-    figure = plt.figure(figsize=(9, 0.75 + 0.27 * rows), layout="constrained")
+    figure = Picture(figsize=(9, 0.75 + 0.27 * rows), layout="constrained")
     axes = figure.subplots()
     for element in range(n):
         x, y = element % _ROW, element // _ROW
@@ -189,19 +187,19 @@ def show(
     """
     launch = try_out(kernel, cell)
 
-    def draw(n: int, blocks: int, threads: int) -> tuple[Figure, str]:
+    def draw(n: int, blocks: int, threads: int) -> tuple[Picture, str]:
         run = launch(n, blocks, threads)
         title = f"{kernel}<<<{blocks}, {threads}>>>, {n} elements: who wrote c"
         return draw_touched(run, "c", n, title), describe(run, n, blocks, threads)
 
-    def whole() -> Figure:
+    def whole() -> Picture:
         return draw(n, blocks, threads)[0]
 
     text = describe(launch(n, blocks, threads), n, blocks, threads)
     return View(_widget(draw, n, blocks, threads), whole, text)
 
 
-def _widget(draw: Callable[[int, int, int], tuple[Figure, str]], *start: int) -> Any:
+def _widget(draw: Callable[[int, int, int], tuple[Picture, str]], *start: int) -> Any:
     try:
         import ipywidgets
     except ImportError:
@@ -216,7 +214,6 @@ def _widget(draw: Callable[[int, int, int], tuple[Figure, str]], *start: int) ->
     def update(change: Any) -> None:
         figure, words = draw(*(slider.value for slider in sliders))
         set_picture(image, png(figure))
-        plt.close(figure)
         caption.value = caption_html(words)
 
     for slider in sliders:

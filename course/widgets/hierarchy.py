@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from course.measure.bandwidth import Point, caches, measure
 from course.widgets.controls import Pictures, View, step_through
-from course.widgets.style import ALARM, INK, LINE, MUTED
+from course.widgets.style import ALARM, INK, LINE, MUTED, Picture
 
 _KIB, _MIB, _GIB = 1 << 10, 1 << 20, 1 << 30
 LEVELS = ("registers", "L1 and shared", "L2", "global", "host, over PCIe")
@@ -69,16 +68,16 @@ CARDS = (
 )  # fmt: skip
 
 
-def draw_levels() -> Figure:
+def draw_levels() -> Picture:
     """Three panels, a row a level: how large, how fast, and how far away, on logarithmic axes."""
-    figure = plt.figure(figsize=(9.6, 3.4), layout="constrained")
+    figure = Picture(figsize=(9.6, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     _bars(panels[0], [card.sizes for card in CARDS], "size of all SMs together", _bytes_text)
     _bars(panels[1], [card.rates for card in CARDS], "bandwidth", _rate_text)
     _bars(panels[2], [card.cycles for card in CARDS], "latency, cycles", lambda c: f"{c:g}")
     panels[0].set_yticks(range(len(LEVELS)), LEVELS)
     panels[0].set_ylim(len(LEVELS) - 0.5, -0.5)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=card.colour) for card in CARDS]
+    handles = [Rectangle((0, 0), 1, 1, color=card.colour) for card in CARDS]
     figure.legend(
         handles, [card.name for card in CARDS], loc="outside upper left", ncols=3, frameon=False
     )
@@ -121,9 +120,9 @@ def size_text(count: float) -> str:
 def draw_bandwidth(
     points: Sequence[Point], levels: dict[str, int] | None = None, mark: int | None = None,
     title: str = "",
-) -> Figure:  # fmt: skip
+) -> Picture:  # fmt: skip
     """Measured bandwidth against the size of the tensor, and where each cache ends."""
-    figure = plt.figure(figsize=(9, 3.2), layout="constrained")
+    figure = Picture(figsize=(9, 3.2), layout="constrained")
     axes = figure.subplots()
     sizes, rates = [p.bytes for p in points], [p.bytes_per_second / 1e9 for p in points]
     axes.plot(sizes, rates, "-o", color="#2a78b5", markersize=4)

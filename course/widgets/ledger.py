@@ -10,28 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course.measure.dp_step import Step
 from course.virtual import KINDS
 from course.widgets.memory import KIND_COLOURS
-from course.widgets.style import INK, LINE, MUTED
+from course.widgets.style import INK, LINE, MUTED, Picture
 
 _MIB = 2**20
 _LEAST = 0.045  # of the picture's width, for a stage in which hardly anything changes
 
 
-def draw_ledger(step: Step, devices: Sequence[int] = (0, 1)) -> Figure:
+def draw_ledger(step: Step, devices: Sequence[int] = (0, 1)) -> Picture:
     """Bytes by kind after every change of memory, with the stages of the step marked.
 
     To the right goes one change after the other, not time: on a CPU stages take other times
     than on GPUs, and a peak that is there for a moment would not be seen.
     """
-    figure = plt.figure(figsize=(10, 0.9 + 1.75 * len(devices)), layout="constrained")
+    figure = Picture(figsize=(10, 0.9 + 1.75 * len(devices)), layout="constrained")
     panels = figure.subplots(len(devices), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     edges = _edges(step, devices)
     for axes, device in zip(panels, devices):

@@ -13,9 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course.measure.memory import (
@@ -33,7 +31,7 @@ from course.measure.memory import (
 from course.measure.step_memory import ALL_KINDS
 from course.measure.transformer import SIZES
 from course.widgets.controls import View, caption_html, picture_box, set_picture
-from course.widgets.style import ALARM, INK, LINE, MUTED, paler, png
+from course.widgets.style import ALARM, INK, LINE, MUTED, Picture, paler, png
 
 KIND_COLOURS = dict(
     zip(
@@ -47,16 +45,6 @@ CARDS = (8, 12, 16, 24, 40, 80)  # GiB
 LENGTHS = (64, 128, 256, 384, 512, 1024)
 _HEAD_NAMES = {"words": "every word", "classes": "two classes"}
 _WAY_COLOURS = {"DP": "#d1730f", "DDP": "#2a78b5", "DDP, bucket views": "#16425b"}
-
-
-def draw_memory(found: Account) -> Figure:
-    """A bar for each device, at its peak, by kind; and the line at which the card ends."""
-    return _memory(plt.figure, found)
-
-
-def draw_fits(table: Sequence[Fit]) -> Figure:
-    """The largest batch that fits: a panel for each length and precision, bars for each way."""
-    return _fits(plt.figure, table)
 
 
 def describe(found: Account) -> str:
@@ -79,7 +67,7 @@ def show(config: Config = START) -> View:
         widget = _Controls(config).box
     except ImportError:
         widget = None
-    return View(widget, lambda: _memory(Figure, first), describe(first))
+    return View(widget, lambda: draw_memory(first), describe(first))
 
 
 class _Controls:
@@ -140,15 +128,16 @@ def _makers() -> dict[str, Callable[[Any], Any]]:
 @functools.lru_cache(maxsize=128)
 def _drawn(config: Config) -> tuple[bytes, str]:
     found = account(config)
-    return png(_memory(Figure, found)), describe(found)
+    return png(draw_memory(found)), describe(found)
 
 
 # ------------------------------------------------------------------------------- drawing
 
 
-def _memory(new: Callable[..., Figure], found: Account) -> Figure:
+def draw_memory(found: Account) -> Picture:
+    """A bar for each device, at its peak, by kind; and the line at which the card ends."""
     count = len(found.devices)
-    figure = new(figsize=(10, 1.35 + 0.46 * count), layout="constrained")
+    figure = Picture(figsize=(10, 1.35 + 0.46 * count), layout="constrained")
     axes = figure.subplots()
     end = 1.12 * max(found.card, *(one.peak for one in found.devices)) / GIB
     for row, one in enumerate(found.devices):
@@ -207,7 +196,8 @@ def _title(config: Config) -> str:
     )
 
 
-def _fits(new: Callable[..., Figure], table: Sequence[Fit]) -> Figure:
+def draw_fits(table: Sequence[Fit]) -> Picture:
+    """The largest batch that fits: a panel for each length and precision, bars for each way."""
     configs = [fit.config for fit in table]
     lengths, precisions, optimisers, ways = (
         list(dict.fromkeys(getattr(config, name) for config in configs))
@@ -216,7 +206,7 @@ def _fits(new: Callable[..., Figure], table: Sequence[Fit]) -> Figure:
     found = {
         (f.config.length, f.config.precision, f.config.optimiser, f.config.way): f for f in table
     }
-    figure = new(figsize=(10, 0.9 + 1.75 * len(precisions)), layout="constrained")
+    figure = Picture(figsize=(10, 0.9 + 1.75 * len(precisions)), layout="constrained")
     panels = figure.subplots(len(precisions), len(lengths), squeeze=False, sharex="col")
     for line, precision in zip(panels, precisions):
         for axes, length in zip(line, lengths):

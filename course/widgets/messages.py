@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
 from course.measure.messages import RECEIVES, SENDS, messages
 from course.ranks.outcome import Call, Run
+from course.widgets.style import INK, LINE, Picture
 
 SEND, RECEIVE = "#d1730f", "#2a78b5"
-INK, LINE, COMPLETE, PARTIAL = "#333333", "#dddddd", "#bfe3c2", "#f4f4f4"
+COMPLETE, PARTIAL = "#bfe3c2", "#f4f4f4"
 
 
-def draw_messages(run: Run, title: str = "") -> Figure:
+def draw_messages(run: Run, title: str = "") -> Picture:
     """A run's point-to-point messages over time: a line a rank, an arrow a message.
 
     Bars are the time that a rank spent inside a call; a call that never came back is hatched
     to the end of the run. Calls that are no part of a message are left out.
     """
-    figure, axes = plt.subplots(figsize=(9, 1 + 0.5 * len(run)), layout="constrained")
+    figure = Picture(figsize=(9, 1 + 0.5 * len(run)), layout="constrained")
+    axes = figure.subplots()
     calls = [call for outcome in run for call in outcome.calls if _kind(call)]
     start = min((call.begin for call in calls), default=0.0)
     end = max((call.end or call.begin for call in calls), default=0.0)
@@ -66,19 +66,14 @@ def draw_messages(run: Run, title: str = "") -> Figure:
     return figure
 
 
-def draw_ring_plan(n: int = 4) -> Figure:
+def draw_ring_plan(n: int = 4) -> Picture:
     """What each rank's chunks hold in the course of a ring all-reduce.
 
     The numbers in a square are the ranks whose contributions are summed in it; green squares
     are complete. Arrows show what is sent in the step that follows, always to the next rank.
     """
-    figure, panels = plt.subplots(
-        2,
-        n,
-        figsize=(2.25 * n, 1.35 * n),
-        layout=ConstrainedLayoutEngine(h_pad=0.08),
-        squeeze=False,
-    )
+    figure = Picture(figsize=(2.25 * n, 1.35 * n), layout=ConstrainedLayoutEngine(h_pad=0.08))
+    panels = figure.subplots(2, n, squeeze=False)
     boards = list(_ring_boards(n))
     places = [*panels[0], *panels[1][: len(boards) - n]]
     for number, (axes, (title, holds, leaving)) in enumerate(zip(places, boards, strict=True)):

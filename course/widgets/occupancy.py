@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-
 from course.cuda.occupancy import ADA, CARDS, H100, WARP, Limits, best_block, occupancy
 from course.cuda.registers import Figures
 from course.widgets.controls import View, caption_html, picture_box, set_picture
-from course.widgets.style import ALARM, INK, LINE, MUTED, png
+from course.widgets.style import ALARM, INK, LINE, MUTED, Picture, png
 
 _COLOURS = {
     "threads": "#2a78b5",
@@ -29,13 +26,13 @@ _COLOURS = {
 
 def draw_occupancy(
     registers: int, shared: int, block: int, limits: Limits = H100, shared_per_thread: int = 0
-) -> Figure:
+) -> Picture:
     """Left: resident warps against the block's size. Right: blocks that each resource allows.
 
     A bar's colour is the resource that decides; the block in question is outlined. Sizes
     without a bar cannot be launched.
     """
-    figure = plt.figure(figsize=(9.4, 3.1), layout="constrained")
+    figure = Picture(figsize=(9.4, 3.1), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2.1, 1))
     sizes = range(WARP, 1025, WARP)
     for size in sizes:
@@ -106,7 +103,7 @@ def show(
     limits = CARDS.get(card, ADA)
     start = (block, registers, shared)
 
-    def whole() -> Figure:
+    def whole() -> Picture:
         return draw_occupancy(registers, shared, block, limits)
 
     text = describe(registers, shared, block, limits)
@@ -136,7 +133,6 @@ def _widget(start: tuple[int, int, int], card: str) -> Any:
         limits = names[which.value]
         figure = draw_occupancy(registers, shared, block, limits)
         set_picture(image, png(figure))
-        plt.close(figure)
         caption.value = caption_html(describe(registers, shared, block, limits))
 
     for control in (which, *sliders):

@@ -12,9 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from course.ranks.outcome import Run
@@ -29,7 +27,16 @@ from course.widgets.ring_recording import (
     is_complete,
     record,
 )
-from course.widgets.style import ALARM, EMPTY, INK, MUTED, draw_arrow, name_ranks, rank_colour
+from course.widgets.style import (
+    ALARM,
+    EMPTY,
+    INK,
+    MUTED,
+    Picture,
+    draw_arrow,
+    name_ranks,
+    rank_colour,
+)
 
 __all__ = ["Recording", "draw_ring", "record", "show"]
 
@@ -56,15 +63,15 @@ def show(
     return step_through(
         Pictures(
             count=recording.steps + 1,
-            draw=lambda step: _one(Figure, recording, step),
+            draw=lambda step: _one(recording, step),
             describe=lambda step: describe(recording, step),
-            whole=lambda: _all(Figure, recording),
+            whole=lambda: _all(recording),
             text=describe(recording, recording.steps),
         )
     )
 
 
-def draw_ring(recording: Recording, step: int | None = None) -> Figure:
+def draw_ring(recording: Recording, step: int | None = None) -> Picture:
     """What every rank holds after a step, and the chunks that travelled in it.
 
     A square is one rank's copy of one chunk. In it there is a place for each rank, filled with
@@ -75,8 +82,8 @@ def draw_ring(recording: Recording, step: int | None = None) -> Figure:
         step: 0 (the start) to ``recording.steps``. All of them, in small, if None.
     """
     if step is None:
-        return _all(plt.figure, recording)
-    return _one(plt.figure, recording, step)
+        return _all(recording)
+    return _one(recording, step)
 
 
 def describe(recording: Recording, step: int) -> str:
@@ -114,11 +121,11 @@ def _lines(sent: Sequence[int | None], received: Sequence[int | None]) -> str:
 # --------------------------------------------------------------------------------- drawing
 
 
-def _one(new: Callable[..., Figure], recording: Recording, step: int) -> Figure:
+def _one(recording: Recording, step: int) -> Picture:
     if not 0 <= step <= recording.steps:
         raise ValueError(f"step is {step}; this recording has steps 0 to {recording.steps}.")
     n = recording.ranks
-    figure = new(figsize=(7.5, 1.1 + 0.72 * n), layout="constrained")
+    figure = Picture(figsize=(7.5, 1.1 + 0.72 * n), layout="constrained")
     axes = figure.subplots()
     _paint(axes, recording, step, large=True)
     name_ranks(axes, n, [_ROW * rank + _SQUARE / 2 for rank in range(n)])
@@ -132,11 +139,11 @@ def _one(new: Callable[..., Figure], recording: Recording, step: int) -> Figure:
     return figure
 
 
-def _all(new: Callable[..., Figure], recording: Recording) -> Figure:
+def _all(recording: Recording) -> Picture:
     n, boards = recording.ranks, recording.steps + 1
     columns = min(boards, 4)
     rows = -(-boards // columns)
-    figure = new(figsize=(2.35 * columns, rows * (0.6 + 0.36 * n)), layout="constrained")
+    figure = Picture(figsize=(2.35 * columns, rows * (0.6 + 0.36 * n)), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).flatten()
     for step, axes in enumerate(panels):
         axes.set_visible(step < boards)

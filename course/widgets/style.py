@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from typing import Any
 
@@ -42,6 +43,27 @@ def name_ranks(axes: Axes, ranks: int, positions: list[float] | None = None) -> 
         label.set_color(rank_colour(rank))
         label.set_fontweight("bold")
     axes.tick_params(axis="y", length=0)
+
+
+class Picture(Figure):
+    """A figure that a notebook shows once: where it is a cell's last value, or displayed.
+
+    pyplot's own are shown when the cell ends, and so twice where they are its last value.
+    """
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return bundle(png(self), repr(self))
+
+
+def bundle(picture: bytes, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What Jupyter shows for a PNG: its data, and the width that it has on the page."""
+    data = {"text/plain": text, "image/png": base64.b64encode(picture).decode()}
+    return data, {"image/png": {"width": width_of(picture)}}
+
+
+def width_of(picture: bytes) -> int:
+    """The width of a PNG on the page, in CSS pixels: its header has that of the file."""
+    return int.from_bytes(picture[16:20], "big") // SHARPNESS
 
 
 def png(figure: Figure) -> bytes:

@@ -12,15 +12,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from course.measure.ddp_step import Setting, record_step
 from course.measure.timeline import COMMUNICATION, Shares, Span, exposed, shares, timeline
 from course.ranks.outcome import Run
 from course.widgets.controls import View, caption_html, picture_box, set_picture
-from course.widgets.style import INK, LINE, MUTED, png
+from course.widgets.style import INK, LINE, MUTED, Picture, png
 
 FORWARD, BACKWARD, EXCHANGE = "#9cc4e4", "#2a78b5", "#d1730f"
 _LANE = 0.36  # of the distance between two ranks
@@ -91,9 +89,9 @@ def _buckets_widget(
     return ipywidgets.VBox([ipywidgets.HBox([size, overlap]), image, caption])
 
 
-def draw_step(setting: Setting, spans: Sequence[Span]) -> Figure:
+def draw_step(setting: Setting, spans: Sequence[Span]) -> Picture:
     """A recorded step with its setting in the title."""
-    figure = Figure(figsize=(9, 0.9 + 0.62 * setting.ranks), layout="constrained")
+    figure = Picture(figsize=(9, 0.9 + 0.62 * setting.ranks), layout="constrained")
     axes = figure.subplots()
     draw_spans(axes, spans)
     how = "overlap" if setting.overlap else "no overlap"
@@ -117,13 +115,14 @@ def describe_step(setting: Setting, spans: Sequence[Span]) -> str:
 
 def draw_timeline(
     spans: Sequence[Span], title: str = "", milliseconds: float | None = None
-) -> Figure:
+) -> Picture:
     """Two lanes for each rank: computation above, communication below.
 
     ``milliseconds`` is where the axis ends, to make several pictures comparable.
     """
     ranks = 1 + max((span.rank for span in spans), default=0)
-    figure, axes = plt.subplots(figsize=(9, 0.9 + 0.62 * ranks), layout="constrained")
+    figure = Picture(figsize=(9, 0.9 + 0.62 * ranks), layout="constrained")
+    axes = figure.subplots()
     draw_spans(axes, spans, milliseconds)
     axes.set_title(title, loc="left", fontsize=11)
     return figure

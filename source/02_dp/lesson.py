@@ -99,7 +99,7 @@ launch(one_step_of_torchs, 1)
 
 # %%
 step = dp_step.example()
-figure = dp_step_widget.draw_step(step)
+dp_step_widget.draw_step(step)
 
 # %%
 dp_step_widget.show(step)
@@ -306,7 +306,7 @@ def parallel_apply(replicas: list, inputs: list[tuple], devices: list) -> list:
 
 # %%
 times = gil.measure(workers=(1, 2))
-figure = draw_gil(times)
+display(draw_gil(times))
 for work in ("small", "large"):
     for how in ("threads", "processes"):
         print(
@@ -675,7 +675,7 @@ for device, numbers in enumerate(predicted):
 # These numbers are of two moments. In between, memory goes up and down; what decides whether a step fits is the **peak**. Here is a whole step, with the stages marked, at home and on another device. Did you expect the peak at home where the gradients come together, in *reduce*? There is a hump. The peak is at the beginning of backward: all activations are still there, and for the outputs of all rows there are log-probabilities and, now, gradients. (This model has a vocabulary of 2,000 words.)
 
 # %%
-figure = draw_ledger(step)
+draw_ledger(step)
 
 # %% [markdown]
 # ## What passes through home
@@ -808,7 +808,7 @@ for count in (1, 2, 4):
 
 # %%
 table = memory.fits_table(optimisers=("Adam",), lengths=(256, 512))
-figure = memory_widget.draw_fits(table)
+display(memory_widget.draw_fits(table))
 for fit in table:
     c = fit.config
     print(

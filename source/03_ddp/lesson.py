@@ -301,7 +301,7 @@ def after_backward(model):
 
 run = launch(record_a_step, 2, after_backward, backend="gloo")
 if run.ok:
-    figure = draw_timeline(timeline(run), "average_gradients_flat: the exchange follows backward")
+    display(draw_timeline(timeline(run), "average_gradients_flat: the exchange follows backward"))
 run if not run.ok else None
 
 # %% [markdown]
@@ -381,7 +381,7 @@ def overlapped(model):
 
 run = launch(record_a_step, 2, overlapped, backend="gloo")
 if run.ok:
-    figure = draw_timeline(timeline(run), "OverlappedDDP: each gradient leaves when it is ready")
+    display(draw_timeline(timeline(run), "OverlappedDDP: each gradient leaves when it is ready"))
 run if not run.ok else None
 
 # %% [markdown]
@@ -395,7 +395,7 @@ run if not run.ok else None
 # Here is a model with layers a to e, of 2, 2, 8, 4 and 2 MB. In backward the order is e, d, c, b, a. With a limit of 8 MB the buckets are
 
 # %%
-figure = draw_buckets([("a", 2), ("b", 2), ("c", 8), ("d", 4), ("e", 2)], limit=8)
+draw_buckets([("a", 2), ("b", 2), ("c", 8), ("d", 4), ("e", 2)], limit=8)
 
 # %% [markdown]
 # Two things make it hard. A bucket may hold a parameter that gets no gradient in this step: then it never becomes complete by itself, and `finish()` must send it, with zeros. And what is counted in one step must be set back for the next.
@@ -1109,7 +1109,7 @@ def train_ddp(
 # **ZeRO**, stage 1, gives each weight an owner. Only the owner keeps its optimizer state and takes its step; then it sends the new weight to all. Stages 2 and 3 do the same with the gradients and with the weights themselves; PyTorch has them as *FSDP*.
 
 # %%
-figure = draw_state(ranks=4)
+draw_state(ranks=4)
 
 # %% [markdown] exercise ShardedOptimizer
 # Write it around any optimizer class of torch. The check trains with Adam and with momentum, compares with one whole optimizer, and counts the bytes of state that each rank holds. In layers, weights and biases come in turns: think about who gets what.
@@ -1346,7 +1346,7 @@ def bucketed(model):
 run = launch(record_a_step, 2, bucketed, backend="gloo")
 if run.ok:
     spans = timeline(run)
-    figure = draw_timeline(spans, "BucketedDDP, buckets of 0.7 MB")
+    display(draw_timeline(spans, "BucketedDDP, buckets of 0.7 MB"))
     for rank in range(len(run)):
         last = max(span.end for span in spans if span.rank == rank)
         print(f"rank {rank}: {exposed(spans, rank) / last:.0%} of the step is exchange alone")

@@ -66,7 +66,7 @@ def a_slow_receiver():
 
 
 run = launch(a_slow_receiver, 2, backend="gloo")
-draw_messages(run, "Bars: time spent inside a call. Arrow: the message.")
+display(draw_messages(run, "Bars: time spent inside a call. Arrow: the message."))
 run
 
 # %% [markdown]
@@ -131,7 +131,7 @@ def pass_my_rank_along():
 
 
 run = launch(pass_my_rank_along, 4, backend="gloo")
-draw_messages(run, "pass_along")
+display(draw_messages(run, "pass_along"))
 run
 
 # %% [markdown]
@@ -244,7 +244,7 @@ def exchange_my_rank():
 
 
 run = launch(exchange_my_rank, 5, backend="gloo")
-draw_messages(run, "exchange, 5 ranks")
+display(draw_messages(run, "exchange, 5 ranks"))
 run
 
 # %% [markdown]
@@ -445,7 +445,7 @@ for broadcast in (one_after_the_other, broadcast_tree):
 # Broadcast is one of a handful of collectives, and every way to train on many GPUs is made of these. Here they are on three ranks. A is rank 0's tensor, B rank 1's; A1 is its chunk number 1; Σ is a sum over all ranks.
 
 # %%
-figure = draw_collectives()
+draw_collectives()
 
 # %% [markdown]
 # | collective | afterwards | training uses it for |
@@ -620,7 +620,7 @@ launch(sum_of_all, 4)
 # - **All-gather**, n − 1 steps: the complete chunks go round, and what arrives *replaces* one's own chunk.
 
 # %%
-figure = draw_ring_plan(4)
+draw_ring_plan(4)
 
 # %% [markdown]
 # This is your `reduce_scatter`, followed by your `all_gather`. Try it (the chunks must be of equal size):
@@ -720,7 +720,7 @@ run = launch(reduce_a_million, 4, backend="gloo")
 for outcome in run:
     sent = sum(call.bytes for call in outcome.calls if call.op in ("send", "isend"))
     print(f"rank {outcome.rank} sent {sent:,} bytes: {sent / 4_000_000:.2f} × the tensor")
-draw_messages(run, "ring_all_reduce, 4 MB on 4 ranks")
+display(draw_messages(run, "ring_all_reduce, 4 MB on 4 ranks"))
 run
 
 # %% [markdown]

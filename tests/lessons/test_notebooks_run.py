@@ -35,6 +35,10 @@ def points_of(cell: Any) -> list[str]:
     return [o.data["text/plain"] for o in cell.outputs if "data" in o]
 
 
+def pictures_of(cell: Any) -> int:
+    return sum("image/png" in output.get("data", {}) for output in cell.outputs)
+
+
 @pytest.mark.timeout(SECONDS * PATIENCE + 60)
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_with_the_reference_answers_every_cell_runs_and_every_check_passes(
@@ -48,7 +52,9 @@ def test_with_the_reference_answers_every_cell_runs_and_every_check_passes(
     client.execute()  # raises at the first cell that does
     seconds = time.monotonic() - began
     print(f"{lesson.name}: {seconds:.0f} s")
-    cells = {grade_id(cell): cell for cell in notebook.cells if cell.cell_type == "code"}
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not [cell.source for cell in code if pictures_of(cell) > 1], "a picture is shown twice"
+    cells = {grade_id(cell): cell for cell in code}
     shown = {e.name: points_of(cells[check_id(e.name)]) for e in lesson.exercises}
     assert shown == {e.name: [f"{e.points:g}"] for e in lesson.exercises}
     assert seconds < SECONDS * PATIENCE

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
-
-matplotlib.use("Agg")
 
 from autograder import notebooks
 from course.cuda.cells import NoCell
@@ -16,12 +12,6 @@ from course.measure.bandwidth import Point
 from course.widgets import grid, hierarchy, occupancy
 
 VEC_ADD = notebooks.reference("vec_add")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def texts(axes) -> list[str]:

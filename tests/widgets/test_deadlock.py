@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import pytest
 import torch
 import torch.distributed as dist
@@ -15,12 +10,6 @@ from course.ranks import launch
 from course.ranks.outcome import RETURNED, STUCK, Call, Outcome, Run
 from course.widgets import deadlock
 from course.widgets.waiting import GONE, RUNS, WAITS, moments, sentences
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def stuck(rank: int, *calls: Call) -> Outcome:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
-
-matplotlib.use("Agg")
 
 from course.measure.dp_step import STAGES, example
 from course.virtual import sizes
 from course.widgets import dp_step
 from course.widgets.ledger import draw_ledger
 from course.widgets.memory import KIND_COLOURS
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
-
-matplotlib.use("Agg")
 
 from course.measure.gil import WAYS, WORKS, GilTimes, Row
 from course.widgets.gil import draw_gil
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def times(workers: tuple[int, ...]) -> GilTimes:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import time
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
-
-matplotlib.use("Agg")
 
 from course.measure.memory import GIB, WAYS, Config, account, fits_table, largest_batch
 from course.widgets import memory
 
 SMALL = Config(model="BERT-base", card=8, batch=12, length=64)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def bars(figure) -> dict[int, float]:

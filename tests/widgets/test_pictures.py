@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import matplotlib
-import matplotlib.pyplot as plt
 import pytest
-
-matplotlib.use("Agg")
 
 from course.ranks.outcome import RETURNED, STUCK, Call, Outcome, Run
 from course.widgets.messages import _ring_boards, draw_messages, draw_ring_plan
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def legend(figure) -> set[str]:

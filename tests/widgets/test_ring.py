@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 import torch
 import torch.distributed as dist
@@ -21,12 +16,6 @@ from course.widgets.ring_recording import ADDED, IGNORED, REPLACED
 from course.widgets.trace import MAX_RANKS, Reader, tracing_input
 
 RIGHT = sorted(Path("tests/answers/ring_all_reduce").glob("right_*.py"))
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def defined(text: str, name: str = "ring_all_reduce"):

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
 
@@ -30,12 +25,6 @@ SPANS = [
     Span(0, COMMUNICATION, "all_reduce", 0.025, 0.040, 2**20),
     Span(1, COMPUTE, "forward 0", 0.000, 0.030),
 ]
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def test_a_span_is_a_bar_of_its_length_and_kind():
