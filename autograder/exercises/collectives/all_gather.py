@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ from autograder.exercises.collectives.shared import (
     is_same,
     kind_text,
     listed_text,
+    named_numbers,
     ranks_of,
     unequal_ends,
     unwaited,
@@ -38,13 +38,7 @@ _BYTES = "each rank sends n − 1 tensors"
 
 def cases(generator: random.Random) -> list[Case]:
     def case(world_size: int, shape: tuple[int, ...], dtype: torch.dtype) -> Case:
-        count = math.prod(shape)
-        xs = [
-            torch.tensor([10 * (r + 1) + generator.randint(0, 9) for _ in range(count)])
-            .to(dtype)
-            .view(shape)
-            for r in range(world_size)
-        ]
+        xs = [named_numbers(generator, r, shape, dtype) for r in range(world_size)]
         return Case(tuple((x,) for x in xs), xs, f"{ranks_of(world_size)}, {kind_text(xs[0])}")
 
     return [

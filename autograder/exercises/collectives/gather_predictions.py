@@ -13,6 +13,7 @@ from autograder.exercises.collectives.shared import (
     is_same,
     kind_text,
     listed_text,
+    named_numbers,
     numbers_text,
     ranks_of,
     ranks_text,
@@ -26,10 +27,7 @@ _ALL = "every rank has all predictions, by rank, and nothing else"
 
 def cases(generator: random.Random) -> list[Case]:
     def case(lengths: tuple[int, ...], dtype: torch.dtype) -> Case:
-        xs = [
-            torch.tensor([10 * (r + 1) + generator.randint(0, 9) for _ in range(length)]).to(dtype)
-            for r, length in enumerate(lengths)
-        ]
+        xs = [named_numbers(generator, r, (k,), dtype) for r, k in enumerate(lengths)]
         for x, last in zip(xs, (0, -1), strict=False):  # numbers that padding may look like
             if len(x) > 1:
                 x[-1] = last

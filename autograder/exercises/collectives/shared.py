@@ -24,6 +24,14 @@ def place_values(generator: random.Random, rank: int, count: int) -> list[int]:
     return [generator.randint(1, 4) * 10**rank for _ in range(count)]
 
 
+def named_numbers(
+    generator: random.Random, rank: int, shape: tuple[int, ...], dtype: torch.dtype
+) -> torch.Tensor:
+    """A tensor whose tens say whose it is: 10 to 19 are rank 0's numbers, 20 to 29 rank 1's."""
+    numbers = [10 * (rank + 1) + generator.randint(0, 9) for _ in range(math.prod(shape))]
+    return torch.tensor(numbers).to(dtype).view(shape)
+
+
 def call_and_show_input(answer: Callable[..., Any], x: torch.Tensor) -> dict[str, Any]:
     """What the answer returned, and what its input looks like afterwards."""
     returned = answer(x)
