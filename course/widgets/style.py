@@ -14,7 +14,7 @@ from course.ranks.markup import RANKS
 
 INK, MUTED, LINE, EMPTY, ALARM = "#333333", "#777777", "#dddddd", "#f1f1f1", "#b3261e"
 SHARPNESS = 2  # pixels of a PNG for each pixel on the page: screens have them
-DOTS_PER_INCH = 80  # on the page
+DOTS_PER_INCH = 96  # on the page, as CSS has it
 
 
 def rank_colour(rank: int) -> str:

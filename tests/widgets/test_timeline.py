@@ -79,7 +79,7 @@ def test_moving_the_controls_measures_anew(bucketed_ddp):
     assert len({picture for picture, _ in seen}) == len(seen)
     data, metadata = view._repr_mimebundle_()
     assert {"text/plain", "image/png", "application/vnd.jupyter.widget-view+json"} <= set(data)
-    assert metadata["image/png"]["width"] == 720
+    assert metadata["image/png"]["width"] == 864
 
 
 def test_a_ddp_that_fails_shows_its_run_and_later_its_failure(bucketed_ddp):
