@@ -21,7 +21,9 @@ from course.cuda.outcome import CudaRun
 from course.widgets.controls import View, caption_html, picture_box, set_picture
 from course.widgets.style import ALARM, EMPTY, INK, MUTED, Picture, paler, png, rank_colour
 
-_MOST_BLOCKS, _MOST_THREADS = 8, 64
+_MOST_BLOCKS, _MOST_SQUARES = 5, 56  # beside each other in a picture of a launch
+_WIDTH, _DIGIT = 800, 6  # of that picture, and of a digit in it: CSS pixels
+_MOST_NAMED = 8  # blocks in a legend
 _ROW = 32  # elements in a row of the picture: the threads of a warp
 
 HARNESS = r"""
@@ -53,45 +55,75 @@ CALLS = {
 def draw_launch(n: int, blocks: int, threads: int) -> Picture:
     """A launch as it is meant: blocks side by side, a thread a square, its element below it.
 
-    Threads whose number is n or more have no element; they are grey, and need a guard.
+    Threads whose number is n or more have no element: a dash. Of many blocks, and of many
+    threads in a block, the first and the last are shown.
     """
     figure = Picture(figsize=(9, 2.5), layout="constrained")
     axes = figure.subplots()
-    shown = min(blocks, _MOST_BLOCKS)
-    width = min(threads, _MOST_THREADS // shown if shown * threads > _MOST_THREADS else threads)
+    shown = first_and_last(blocks, _MOST_BLOCKS)
+    squares = first_and_last(threads, _MOST_SQUARES // len(shown))
+    every = _label_every(len(shown) * len(squares), len(str(blocks * threads)))
     at = 0.0
-    for block in range(shown):
-        _draw_block(axes, at, block, width, threads, n, crowded=shown * width > 52)
-        at += width + 1.2
-    more = f" (… {blocks - shown:,} more blocks)" if blocks > shown else ""
+    for block in shown:
+        if block is None:
+            axes.text(at, 0.46, "…", ha="center", va="center", color=MUTED, fontsize=14)
+            at += 1.2
+        else:
+            _draw_block(axes, at, (block, threads, n), squares, every)
+            at += len(squares) + 1.2
     title = f"kernel<<<{blocks:,}, {threads:,}>>>: {blocks * threads:,} threads for {n:,} elements"
-    axes.set_title(title + more, loc="left", fontsize=11)
-    axes.set(xlim=(-0.7, at - 0.5), ylim=(-1.6, 2.3))
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.text(0, -1.75, _left_over(n, blocks * threads), color=ALARM, fontsize=9, va="top")
+    axes.set(xlim=(-0.7, at - 0.5), ylim=(-2.4, 2.3))
     axes.set_axis_off()
     return figure
 
 
+def first_and_last(count: int, most: int) -> list[int | None]:
+    """0 to count − 1; if these are too many, the first and the last, and None in between."""
+    if count <= most:
+        return list(range(count))
+    last = max(most // 3, 1)
+    return [*range(most - last - 1), None, *range(count - last, count)]
+
+
+def _label_every(squares: int, digits: int) -> int:
+    """At which distance numbers of so many digits have room, in 7-point type."""
+    return -(-digits * _DIGIT * squares // _WIDTH)
+
+
+def _left_over(n: int, threads: int) -> str:
+    """What the launch does not match, in words; nothing where it does."""
+    if threads > n:
+        have = "thread has" if threads - n == 1 else "threads have"
+        return f"{threads - n:,} {have} no element, and must do nothing."
+    if threads == n - 1:
+        return f"Nobody works on element {n - 1:,}."
+    return f"Nobody works on elements {threads:,} to {n - 1:,}." if threads < n else ""
+
+
 def _draw_block(
-    axes: Axes, at: float, block: int, width: int, threads: int, n: int, crowded: bool
+    axes: Axes, at: float, of: tuple[int, int, int], squares: list[int | None], every: int
 ) -> None:
+    block, threads, n = of
     colour = rank_colour(block)
-    axes.add_patch(
-        Rectangle((at - 0.3, -0.4), width + 0.6, 1.8, facecolor="none", edgecolor=colour)
-    )
-    cut = f" ({width} of {threads} threads)" if width < threads else ""
-    axes.text(
-        at, 1.55, f"block {block}{cut}", color=colour, fontsize=9, fontweight="bold", va="bottom"
-    )
-    for thread in range(width):
+    style: Any = {"ha": "center", "va": "center", "fontsize": 7}
+    frame = Rectangle((at - 0.3, -0.4), len(squares) + 0.6, 1.8, facecolor="none", edgecolor=colour)
+    axes.add_patch(frame)
+    axes.text(at, 1.55, f"block {block:,}", color=colour, fontsize=9, fontweight="bold")
+    for place, thread in enumerate(squares):
+        middle = at + place + 0.46
+        if thread is None:
+            axes.text(middle, 0.46, "…", color=MUTED, **style)
+            continue
         element = block * threads + thread
         has = element < n
         face = paler(colour, 0.35) if has else EMPTY
-        axes.add_patch(Rectangle((at + thread, 0), 0.92, 0.92, facecolor=face))
-        if not crowded or thread % 4 == 0:
-            style: Any = {"ha": "center", "va": "center", "fontsize": 7}
-            axes.text(at + thread + 0.46, 0.46, str(thread), color=INK if has else MUTED, **style)
+        axes.add_patch(Rectangle((at + place, 0), 0.92, 0.92, facecolor=face))
+        if (place if place == thread else len(squares) - 1 - place) % every == 0:
+            axes.text(middle, 0.46, str(thread), color=INK if has else MUTED, **style)
             text = str(element) if has else "–"
-            axes.text(at + thread + 0.46, -0.9, text, color=INK if has else ALARM, **style)
+            axes.text(middle, -0.9, text, color=INK if has else ALARM, **style)
 
 
 def draw_touched(run: CudaRun, pointer: str, n: int, title: str = "") -> Picture:
@@ -102,7 +134,7 @@ def draw_touched(run: CudaRun, pointer: str, n: int, title: str = "") -> Picture
     """
     writers = written_by(run, pointer)
     rows = -(-n // _ROW)
-    figure = Picture(figsize=(9, 0.75 + 0.27 * rows), layout="constrained")
+    figure = Picture(figsize=(9, 0.95 + 0.27 * rows), layout="constrained")
     axes = figure.subplots()
     for element in range(n):
         x, y = element % _ROW, element // _ROW
@@ -120,12 +152,12 @@ def draw_touched(run: CudaRun, pointer: str, n: int, title: str = "") -> Picture
     axes.set(xlim=(-0.2, _ROW + 0.2), ylim=(rows + 0.1, -0.1), xticks=[])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    for block in sorted({b for w in writers.values() for b, _ in w})[:_MOST_BLOCKS]:
+    for block in sorted({b for w in writers.values() for b, _ in w})[:_MOST_NAMED]:
         label = f"block {block}"
         axes.add_patch(Rectangle((0, 0), 0, 0, facecolor=rank_colour(block), label=label))
     if writers:
         axes.legend(
-            loc="lower right", bbox_to_anchor=(1, 1), ncols=_MOST_BLOCKS, frameon=False, fontsize=8
+            loc="upper left", bbox_to_anchor=(0, 0), ncols=_MOST_NAMED, frameon=False, fontsize=8
         )
     axes.set_title(title or f"who wrote {pointer}", loc="left", fontsize=11)
     return figure

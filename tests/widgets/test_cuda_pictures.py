@@ -29,17 +29,32 @@ def test_a_launch_names_each_threads_element_and_those_that_have_none():
     assert "40" not in shown
     assert shown.count("–") == 8  # 48 threads, 40 elements
     assert "48 threads for 40 elements" in axes.get_title(loc="left")
+    assert "8 threads have no element, and must do nothing." in shown
 
 
 @pytest.mark.parametrize(
-    ("n", "blocks", "threads"), [(1, 1, 1), (1000, 4, 256), (10**6, 3907, 256)]
+    ("n", "blocks", "threads", "last", "words"),
+    [
+        (1, 1, 1, "0", ""),
+        (1000, 4, 256, "–", "24 threads have no element, and must do nothing."),
+        (10**6, 3907, 256, "–", "192 threads have no element, and must do nothing."),
+        (1000, 3, 256, "767", "Nobody works on elements 768 to 999."),
+        (97, 3, 32, "95", "Nobody works on element 96."),
+    ],
 )
-def test_large_launches_are_cut_and_say_so(n, blocks, threads):
+def test_the_last_block_and_its_last_thread_are_always_shown(n, blocks, threads, last, words):
     figure = grid.draw_launch(n, blocks, threads)
     figure.canvas.draw()
-    (axes,) = figure.axes
-    assert len(axes.patches) < 200
-    assert ("more blocks" in axes.get_title(loc="left")) == (blocks > 8)
+    shown = texts(figure.axes[0])
+    assert f"block {blocks - 1:,}" in shown and "block 0" in shown
+    assert shown[-3:] == [str(threads - 1), last, words]
+    assert len(figure.axes[0].patches) < 70
+
+
+def test_of_too_many_the_first_and_the_last_are_shown():
+    assert grid.first_and_last(4, 4) == [0, 1, 2, 3]
+    assert grid.first_and_last(9, 5) == [0, 1, 2, None, 8]
+    assert grid.first_and_last(256, 9) == [0, 1, 2, 3, 4, None, 253, 254, 255]
 
 
 def test_every_element_of_a_right_kernel_has_the_colour_of_its_block():
