@@ -82,10 +82,16 @@ def occupancy(registers: int, shared: int, block: int, limits: Limits) -> Occupa
 def _by_registers(registers: int, warps: int, limits: Limits) -> int:
     if registers <= 0:
         return limits.blocks
-    of_warp = up(registers * WARP, REGISTER_UNIT)
-    if registers > MAX_THREAD_REGISTERS or of_warp * up(warps, PARTS) > limits.registers:
+    needed = registers_of_block(registers, warps * WARP)
+    if registers > MAX_THREAD_REGISTERS or needed > limits.registers:
         return 0
-    return limits.registers // PARTS // of_warp * PARTS // warps
+    return limits.registers // PARTS // up(registers * WARP, REGISTER_UNIT) * PARTS // warps
+
+
+def registers_of_block(registers: int, block: int) -> int:
+    """How many a block takes, with ``registers`` for each of its threads: warps as a whole."""
+    warps = up(up(block, WARP) // WARP, PARTS)
+    return up(registers * WARP, REGISTER_UNIT) * warps
 
 
 def _by_shared(shared: int, limits: Limits) -> int:

@@ -35,6 +35,7 @@ class Pictures:
     text: str
     start: int = 0
     name: str = "step"
+    numbered: bool = True  # whether the slider shows its position
 
 
 class View:
@@ -62,7 +63,12 @@ def step_through(pictures: Pictures) -> View:
         return View(None, pictures.whole, pictures.text)
     last = pictures.count - 1
     slider = ipywidgets.IntSlider(
-        pictures.start, 0, last, description=pictures.name, continuous_update=True
+        pictures.start,
+        0,
+        last,
+        description=pictures.name,
+        continuous_update=True,
+        readout=pictures.numbered,
     )
     play = ipywidgets.Play(
         value=pictures.start, min=0, max=last, interval=1200, tooltip="play step by step"

@@ -72,7 +72,7 @@ def draw_levels() -> Picture:
     """Three panels, a row a level: how large, how fast, and how far away, on logarithmic axes."""
     figure = Picture(figsize=(9.6, 3.4), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
-    _bars(panels[0], [card.sizes for card in CARDS], "size of all SMs together", _bytes_text)
+    _bars(panels[0], [card.sizes for card in CARDS], "size on the whole card", _bytes_text)
     _bars(panels[1], [card.rates for card in CARDS], "bandwidth", _rate_text)
     _bars(panels[2], [card.cycles for card in CARDS], "latency, cycles", lambda c: f"{c:g}")
     panels[0].set_yticks(range(len(LEVELS)), LEVELS)
@@ -85,16 +85,18 @@ def draw_levels() -> Picture:
 
 
 def _bars(axes: Axes, values: Sequence[Sequence[float | None]], title: str, text) -> None:  # type: ignore[no-untyped-def]
+    known = [v for of_card in values for v in of_card if v is not None]
+    least = min(known) / 4
     for number, (card, of_card) in enumerate(zip(CARDS, values)):
         for level, value in enumerate(of_card):
-            if value is None:
-                continue
             at = level + (number - 1) * 0.26
+            if value is None:
+                axes.text(least, at, "–", va="center", fontsize=7.5, color=MUTED)
+                continue
             axes.barh(at, value, 0.24, color=card.colour)
             axes.text(value * 1.15, at, text(value), va="center", fontsize=7.5, color=INK)
-    known = [v for of_card in values for v in of_card if v is not None]
     axes.set_xscale("log")
-    axes.set(xlim=(min(known) / 4, max(known) * 12))
+    axes.set(xlim=(least, max(known) * 12))
     axes.set_title(title, loc="left", fontsize=10)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", which="both", bottom=False, labelbottom=False)
@@ -135,10 +137,9 @@ def draw_bandwidth(
     if mark is not None:
         axes.plot(sizes[mark], rates[mark], "o", color=ALARM, markersize=9)
         text = f"{size_text(sizes[mark])}: {rates[mark]:.1f} GB/s"
-        axes.annotate(
-            text, (sizes[mark], rates[mark]), (0, 11), textcoords="offset points", ha="center",
-            color=ALARM,
-        )  # fmt: skip
+        side = "left" if mark < len(sizes) / 2 else "right"
+        where = (sizes[mark], rates[mark])
+        axes.annotate(text, where, (0, 9), textcoords="offset points", ha=side, color=ALARM)
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes[::2], [size_text(size) for size in sizes[::2]])
     axes.set(ylim=(0, top), xlabel="bytes that are read over and over", ylabel="GB/s")
@@ -179,5 +180,6 @@ def show(points: Sequence[Point] | None = None) -> View:
             text=describe(measured, levels, last),
             start=last // 2,
             name="size",
+            numbered=False,
         )
     )

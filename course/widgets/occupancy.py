@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from course.cuda.occupancy import ADA, CARDS, H100, WARP, Limits, best_block, occupancy
+from course.cuda.occupancy import ADA, CARDS, H100, WARP, Limits, occupancy, registers_of_block
 from course.cuda.registers import Figures
 from course.widgets.controls import View, caption_html, picture_box, set_picture
 from course.widgets.style import ALARM, INK, LINE, MUTED, Picture, png
 
+SIZES = range(WARP, 1025, WARP)  # of blocks
 _COLOURS = {
     "threads": "#2a78b5",
     "blocks": "#8e5ea2",
@@ -34,8 +35,7 @@ def draw_occupancy(
     """
     figure = Picture(figsize=(9.4, 3.1), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2.1, 1))
-    sizes = range(WARP, 1025, WARP)
-    for size in sizes:
+    for size in SIZES:
         found = occupancy(registers, shared + size * shared_per_thread, size, limits)
         colour = _COLOURS[found.limited_by[0]]
         edge = INK if size == block else "none"
@@ -54,10 +54,11 @@ def draw_occupancy(
     )
     found = occupancy(registers, shared + block * shared_per_thread, block, limits)
     names = list(found.by)
-    counts = [min(count, 2 * limits.blocks) for count in found.by.values()]
+    counts = [min(count, 2 * limits.blocks) for count in found.by.values()]  # the bars' lengths
     right.barh(names, counts, color=[_COLOURS[name] for name in names], height=0.6)
     for row, count in enumerate(found.by.values()):
-        right.text(counts[row] + 0.8, row, f"{count:,}", va="center", fontsize=9, color=INK)
+        text = f"{count:,}" if counts[row] == count else f"→ {count:,}"
+        right.text(counts[row] + 0.8, row, text, va="center", fontsize=9, color=INK)
     right.axvline(found.blocks, color=INK, linewidth=1.2)
     right.set(xlim=(0, 2.35 * limits.blocks), ylim=(len(names) - 0.5, -0.5))
     right.set_xlabel("blocks an SM that it allows")
@@ -73,15 +74,16 @@ def describe(registers: int, shared: int, block: int, limits: Limits) -> str:
     """The picture in words."""
     found = occupancy(registers, shared, block, limits)
     if not found.blocks:
-        needed = registers * block
-        why = f"{needed:,} registers of {limits.registers:,}" if needed > limits.registers else (
-            f"{shared:,} bytes of shared memory of {limits.shared_block:,}"
-        )  # fmt: skip
+        needed = registers_of_block(registers, block)
+        why = f"{shared:,} bytes of shared memory of {limits.shared_block:,}"
+        if not found.by["registers"]:
+            why = f"{needed:,} registers of {limits.registers:,}"
         return f"A block of {block} threads cannot be launched on {limits.name}: it needs {why}."
+    best = max(SIZES, key=lambda size: occupancy(registers, shared, size, limits).warps)
     return (
         f"{found.blocks} block{'s' * (found.blocks > 1)}, {found.warps} of {limits.warps} warps "
         f"({found.share:.0%}), limited by {' and '.join(found.limited_by)}. Most warps with blocks "
-        f"of {best_block(registers, shared // block if block else 0, limits)}."
+        f"of {best}."
     )
 
 

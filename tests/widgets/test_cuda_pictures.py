@@ -118,7 +118,15 @@ def test_every_card_is_drawn(limits):
 def test_words_say_what_limits_and_what_cannot_be_launched():
     assert "limited by registers" in occupancy.describe(96, 0, 512, A100)
     assert "needs 131,072 registers of 65,536" in occupancy.describe(128, 0, 1024, A100)
+    assert "needs 73,728 registers" in occupancy.describe(65, 0, 1024, A100)  # whole units
     assert "bytes of shared memory" in occupancy.describe(32, 101 * 1024, 128, ADA)
+
+
+def test_the_best_block_is_the_highest_bar():
+    left, _ = occupancy.draw_occupancy(32, 100_000, 256, A100).axes
+    highest = max(left.patches, key=lambda bar: bar.get_height())
+    assert round(highest.get_x() + highest.get_width() / 2) == 1024
+    assert "with blocks of 1024." in occupancy.describe(32, 100_000, 256, A100)
 
 
 def test_the_widget_starts_with_the_kernels_own_figures():
