@@ -91,10 +91,12 @@ def _bars(axes: Axes, values: Sequence[Sequence[float | None]], title: str, text
         for level, value in enumerate(of_card):
             at = level + (number - 1) * 0.26
             if value is None:
-                axes.text(least, at, "–", va="center", fontsize=7.5, color=MUTED)
                 continue
             axes.barh(at, value, 0.24, color=card.colour)
             axes.text(value * 1.15, at, text(value), va="center", fontsize=7.5, color=INK)
+    for level, of_level in enumerate(zip(*values)):
+        if set(of_level) == {None}:
+            axes.text(least * 1.3, level, "no figure", va="center", fontsize=7.5, color=MUTED)
     axes.set_xscale("log")
     axes.set(xlim=(least, max(known) * 12))
     axes.set_title(title, loc="left", fontsize=10)
