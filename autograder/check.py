@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
+import re
 from typing import Any
 
 from autograder.exercise import CUDA
 from autograder.exercises import UnknownExercise, find
 from autograder.judge import judge
 from autograder.verdict import Verdict
-from course.cuda.cells import NoCell, last_cell
+from course.cuda.cells import NoCell, last_cell, last_mention
 from course.ranks import warm_up
 
 warm_up()  # torch takes seconds to import: let that happen while the lesson is being read
@@ -55,7 +57,10 @@ def _cuda_cell(name: str) -> str:
     try:
         return last_cell(name)
     except NoCell as error:
-        raise CannotCheck(str(error)) from None
+        mentions = last_mention(name)  # a stub of a macro defines nothing yet
+        if mentions is None:
+            raise CannotCheck(str(error)) from None
+        return mentions
 
 
 def _named(answer: Any) -> tuple[Any, str]:
@@ -88,7 +93,7 @@ def _cell_text(function: Any, name: str) -> str:
         raise CannotCheck(
             f"{name} is no function that was written with def, nor a class."
         ) from None
-    text = _typed_text(file) or "".join(linecache.getlines(file))
+    text = _broken_later(name, file) or _typed_text(file) or "".join(linecache.getlines(file))
     if not text:
         raise CannotCheck(f"The cell that defined {name} is gone: run it again, then check.")
     return text
@@ -99,6 +104,31 @@ def _function_of(answer: Any) -> Any:
     if not inspect.isclass(answer):
         return answer
     return next((m for m in vars(answer).values() if inspect.isfunction(m)), None)
+
+
+def _broken_later(name: str, file: str) -> str | None:
+    """A cell for this name that was run after the one in ``file``, and that Python cannot read.
+
+    It left the old function in place: to judge that one would answer a question nobody asked.
+    """
+    shell = _shell()
+    name_of = getattr(getattr(shell, "compile", None), "get_code_name", None)
+    if shell is None or name_of is None:
+        return None
+    for raw in reversed(shell.history_manager.input_hist_raw):
+        if name_of(raw, raw, 0) == file:
+            return None
+        if re.search(rf"^(def|class) {name}\b", raw, re.MULTILINE) and not _parses(shell, raw):
+            return str(raw)
+    return None
+
+
+def _parses(shell: Any, raw: str) -> bool:
+    try:
+        ast.parse(shell.transform_cell(raw))
+    except SyntaxError:
+        return False
+    return True
 
 
 def _typed_text(file: str) -> str | None:

@@ -138,7 +138,8 @@ def not_compiled(error: cuda.CompileError, text: str, name: str) -> Finding:
     )
     where = f" in line {ours[0].line}" if ours[0].line else ""
     message = f"The compiler refuses this cell{where}: {ours[0].message.rstrip('.')}."
-    return Finding("syntax", message, places=places)
+    advice = next((d.advice for d in ours if d.advice), "")
+    return Finding("syntax", message, places=places, advice=advice)
 
 
 # --- running ------------------------------------------------------------------------------------

@@ -138,7 +138,8 @@ class _Judgement:
         findings: list[Finding] = []
         for case in self._task.cases(self._random):
             new = self._run_cuda(case) if self._task.language == CUDA else self._run(case)
-            findings += [f for f in new if f.code not in {old.code for old in findings}]
+            # What failed before is told with the input that showed it first.
+            findings += [f for f in new if f.property not in {old.property for old in findings}]
             ended = any(not f.property for f in new)
             if ended or (findings and not self._task.partial):
                 break  # later cases would only say the same of a harder input
@@ -296,13 +297,17 @@ class _Judgement:
         return lines[number - 1] if 0 < number <= len(lines) else ""
 
     def _checked(self) -> list[Checked]:
-        """Each property: held, failed, or not reached because of what failed before it."""
+        """Each property: held, failed, or not reached because of what failed before it.
+
+        One that held earns its points by itself only where the exercise gives credit for parts.
+        """
         failed = {finding.property for finding in self._findings}
+        pays = self._task.partial or not failed
         reached = "" not in failed
         checked = []
         for p in self._task.properties:
             held = None if not reached else p.name not in failed
-            checked.append(Checked(p.name, held, p.points if held else 0.0, p.points))
+            checked.append(Checked(p.name, held, p.points if held and pays else 0.0, p.points))
             if held is False and not self._task.partial:
                 reached = False
         return checked

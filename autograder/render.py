@@ -221,7 +221,7 @@ def _rest_html(verdict: Verdict) -> str:
         parts.append(markup.folded("Hint", markup.prose_html(hint, 40)))
     if verdict.output.strip():
         lines = verdict.output.strip("\n").count("\n") + 1
-        summary = f"What the ranks printed ({lines:,} line{'s' * (lines > 1)})"
+        summary = f"What was printed ({lines:,} line{'s' * (lines > 1)})"
         parts.append(markup.folded(summary, markup.printed_html(verdict.output), lines <= 8))
     parts += [
         f'<div style="color:{MUTED}">Note: {markup.prose_html(note)}</div>'

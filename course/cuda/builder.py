@@ -127,7 +127,8 @@ def build_cpu(texts: Mapping[str, str], seconds: float = COMPILE_SECONDS) -> Pro
     found = diagnostics.refused_by_nvcc(parts)
     if found:
         raise CompileError(found)
-    flags = (*BASE, "-O1", *compiler.instrument)
+    # Without a return g++ makes code that runs on into whatever comes next.
+    flags = (*BASE, "-O1", "-Werror=return-type", *compiler.instrument)
     place = (
         cache_directory()
         / f"program-{_key(compiler.version, *flags, _sources_key(), *texts.values())}"

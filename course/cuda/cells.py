@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from course.cuda.source import Node, functions, name_in, parse, text, walk
@@ -78,6 +79,12 @@ def last_cell(name: str) -> str:
         if is_cuda(cell) and defines(name, cell):
             return cell
     raise NoCell(f"{name} is not defined yet: run the %%cuda cell that defines it first.")
+
+
+def last_mention(name: str) -> str | None:
+    """The ``%%cuda`` cell that was run last of those in which this name stands."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return next((c for c in reversed(_typed_cells()) if is_cuda(c) and word.search(c)), None)
 
 
 def _typed_cells() -> list[str]:

@@ -17,6 +17,8 @@ _NOT_HERE = re.compile(
     r"((?:cu|thrust|nv|helper_|mma|cooperative_groups|device_|vector_|sm_)[^:]*): No such file"
 )
 _MISSING = re.compile(r"expected .* before ")
+_CELL, _HARNESS = "cell", "harness"
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define\b(?:.*\\\n)*.*$", re.MULTILINE)
 _INTERNAL = re.compile(r"(?:::)?cuda_cpu::|cuda_cpu_")
 
 
@@ -50,7 +52,29 @@ def compiler_errors(
         assert where is not None
         found.append(_diagnostic(said, *where, parts))
     errors = [d for d in found if d.severity == "error"]
+    if errors:
+        ours = [d for d in errors if d.part != _HARNESS] or errors
+        errors = [*_open_macros(parts), *ours]
     return tuple((errors or found)[:20])
+
+
+def _open_macros(parts: Mapping[str, Rewritten]) -> Iterator[Diagnostic]:
+    """Macros that end too early: what a compiler says of those helps nobody."""
+    of = parts.get(_CELL)
+    if of is None:
+        return
+    source = of.source.decode("utf-8", "replace")
+    for match in _DEFINE.finditer(source):
+        if match[0].count("{") > match[0].count("}"):
+            at = source[: match.end()].count("\n") + 1
+            yield Diagnostic(
+                "error",
+                "the macro ends here, with a `{` still open",
+                at,
+                text=of.line(at),
+                advice="A macro is one line: each of its lines but the last needs a backslash as "
+                "its very last character.",
+            )
 
 
 def _part(file: str, parts: Mapping[str, Rewritten]) -> str | None:
@@ -66,7 +90,7 @@ def _diagnostic(
     parts: Mapping[str, Rewritten],
 ) -> Diagnostic:
     severity = "warning" if said["severity"] == "warning" else "error"
-    message = re.sub(r" \[-W[^\]]*\]$", "", said["message"])
+    message = re.sub(r" \[-[Wf][^\]]*\]$", "", said["message"])
     if missing := _NOT_HERE.match(message):
         message = (
             f"`{missing[1]}` is not part of CUDA on the CPU (course/cuda/README.md says what is)"
@@ -81,7 +105,51 @@ def _diagnostic(
         column=column,
         text=parts[part].line(at),
         part=part,
+        advice=_advice(message, parts[part].line(at)),
     )
+
+
+# What the compiler says, what stands in the line, and what helps.
+_HELP = (
+    (
+        r"no matching function for call to .cudaMalloc",
+        "",
+        "`cudaMalloc` writes the address into your pointer, so it wants the pointer's own: "
+        "`cudaMalloc(&d_a, bytes)`.",
+    ),
+    (
+        r"invalid conversion from .const .*\*. to .*\*",
+        "cudaMemcpy",
+        "The destination comes first, as in C's memcpy: `cudaMemcpy(to, from, bytes, kind)`. What "
+        "is `const` can only be a source.",
+    ),
+    (
+        r"void value not ignored|invalid use of void expression|.void. to .",
+        "<<<",
+        "A launch returns nothing. How it went says `cudaGetLastError()`, right after it.",
+    ),
+    (
+        r"cudaStream_t.* to .size_t|CUstream_st.* to .*(size_t|unsigned long)",
+        "<<<",
+        "The third argument of a launch is bytes of shared memory, the stream is the fourth: "
+        "`<<<grid, block, 0, stream>>>`.",
+    ),
+    (
+        r"return-statement with no value",
+        "",
+        "In a macro, `return` leaves the function in which it is used. `exit(EXIT_FAILURE)` ends "
+        "the program from anywhere.",
+    ),
+    (
+        r"no return statement in function|control reaches end of non-void",
+        "",
+        "The function promises a value: `return` one on every way through it.",
+    ),
+)
+
+
+def _advice(message: str, row: str) -> str:
+    return next((a for said, has, a in _HELP if re.search(said, message) and has in row), "")
 
 
 def _where_missing(of: Rewritten, at: int, column: int) -> tuple[int, int]:

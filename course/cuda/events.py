@@ -18,7 +18,7 @@ from course.cuda.builder import Program
 from course.cuda.explain import explain
 from course.cuda.outcome import Allocation, Call, Fault, Launch, Memory, Operation, Other
 
-# One row an access: see struct Touch in cpu/runtime/check.h.
+# One row an access: see struct Touch in cpu/runtime/check.h. write is 0, 1, or 2 for an atomic.
 TOUCH = np.dtype(
     [
         ("operation", "<u4"),
@@ -244,7 +244,20 @@ class _Reader:
                 seconds=event["end"] - event["begin"] if ran else 0.0,
             )
 
+    def _waiting_calls(self) -> dict[int, str]:
+        """For each operation the call in which it ran: the next one that is reported."""
+        found: dict[int, str] = {}
+        begun: list[int] = []
+        for event in self._of_kind("operation", "call"):
+            if event["event"] == "operation":
+                begun.append(event["id"])
+            else:
+                found |= dict.fromkeys(begun, event["name"])
+                begun.clear()
+        return found
+
     def _operations(self) -> Iterator[Operation]:
+        ran_in = self._waiting_calls()
         first = next((e["begin"] for e in self._of_kind("operation")), 0.0)
         for event in self._of_kind("operation"):
             at = self._at(event)
@@ -260,6 +273,7 @@ class _Reader:
                 begin=event["begin"] - first,
                 end=event["end"] - first,
                 after=tuple(event["after"]),
+                ran_in=ran_in.get(event["id"], ""),
                 bytes=event.get("bytes", 0),
                 direction=_DIRECTIONS[direction] if direction in range(5) else "",
                 pinned=bool(event.get("pinned")),

@@ -29,9 +29,17 @@ def explain(fault: Fault, text: str) -> Fault:
         fault,
         severity=known.severity,
         message=known.sentence(fault),
-        advice=_UPDATED if _updates(fault) else known.advice,
+        advice=_advice(fault, known),
         text=text,
     )
+
+
+def _advice(fault: Fault, known: Explanation) -> str:
+    """What to try: for some kinds it depends on where the memory is, or on who the other is."""
+    shared = fault.memory is not None and fault.memory.space == "shared"
+    if fault.kind == "uninitialised_read" and shared:
+        return _EVERYBODY
+    return _UPDATED if _updates(fault) else known.advice
 
 
 def _updates(fault: Fault) -> bool:
@@ -43,14 +51,21 @@ def _updates(fault: Fault) -> bool:
     return same and fault.kind == "race"
 
 
-_GUARD = "Compute the index anew for the last block, and guard it: `if (i < n)`."
+_GUARD = (
+    "Let a thread get there only if its element exists: `if (i < n)`, for an array of n. If there "
+    "is such a guard, work out by hand the index that it lets through."
+)
+_EVERYBODY = (
+    "Let every thread store something there before anybody reads, also one that has no element of "
+    "its own: 0, for a sum."
+)
 _ORDER = (
     "Put `__syncthreads()` between the write and the read, reached by all threads of the block."
 )
 _UPDATED = (
-    "If several threads update one element, let an atomic operation do it (`atomicAdd`). If each "
-    "is to have its own, look at the index; if one is to read what another wrote, put "
-    "`__syncthreads()` between."
+    "If one thread is to read what another wrote, put `__syncthreads()` between. If each is to "
+    "have an element of its own, look at the index. If several are to update one, let an atomic "
+    "operation do it (`atomicAdd`)."
 )
 _ALL = (
     "Let all threads of the block reach the same barrier: put the `if` around the work, not "
@@ -144,7 +159,10 @@ EXPLAINED: dict[str, Explanation] = {
     ),
     # launches
     "empty_grid": Explanation(
-        "error", say.refused("the grid has no blocks"), "For no elements, launch nothing."
+        "error",
+        say.refused("the grid has no blocks"),
+        "Round the number of blocks up, `(n + block - 1) / block`; and where n is 0, launch "
+        "nothing.",
     ),
     "empty_block": Explanation(
         "error", say.refused("the block has no threads"), "Look at the block size."
@@ -152,7 +170,7 @@ EXPLAINED: dict[str, Explanation] = {
     "block_too_large": Explanation(
         "error",
         say.refused("{asked} threads in a block, where at most {limit} may be"),
-        "Use a smaller block.",
+        "Use a smaller block. In `<<<grid, block>>>` the number of blocks comes first.",
     ),
     "block_too_deep": Explanation(
         "error",

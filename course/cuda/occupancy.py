@@ -82,8 +82,7 @@ def occupancy(registers: int, shared: int, block: int, limits: Limits) -> Occupa
 def _by_registers(registers: int, warps: int, limits: Limits) -> int:
     if registers <= 0:
         return limits.blocks
-    needed = registers_of_block(registers, warps * WARP)
-    if registers > MAX_THREAD_REGISTERS or needed > limits.registers:
+    if registers > MAX_THREAD_REGISTERS:
         return 0
     return limits.registers // PARTS // up(registers * WARP, REGISTER_UNIT) * PARTS // warps
 

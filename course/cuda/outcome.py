@@ -19,6 +19,7 @@ class Diagnostic:
     column: int | None = None
     text: str = ""  # the line itself
     part: str = "cell"  # whose line it is: "prelude", "cell" or "harness"
+    advice: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,8 @@ class Launch:
 class Operation:
     """Work of a stream: a launch, copy, memset, event. Stream 0 is the default one.
 
-    ``after`` are the operations that it must wait for. ``begin`` and ``end`` are seconds since
+    ``after`` are the operations that it must wait for. ``ran_in`` is the API call that made it
+    run: what is queued runs when something waits. ``begin`` and ``end`` are seconds since
     the program's first operation: the times of this CPU, not a GPU's.
     """
 
@@ -133,6 +135,7 @@ class Operation:
     begin: float
     end: float
     after: tuple[int, ...] = ()
+    ran_in: str = ""
     bytes: int = 0
     direction: str = ""
     pinned: bool = False

@@ -17,7 +17,7 @@ from course.cuda.outcome import CudaRun
 from course.cuda.process import Ended, Limits, run_guarded
 from course.cuda.toolchain import ToolMissing, cpu_compiler
 
-INJECTIONS = ("malloc", "copy", "launch", "sync", "call")
+INJECTIONS = ("malloc", "free", "copy", "launch", "sync", "call")
 _STATES = {
     "exit": outcome.EXITED,
     "signal": outcome.SIGNALLED,

@@ -167,8 +167,8 @@ def barrier_divergent(fault: Fault) -> str:
 def barrier_ended(fault: Fault) -> str:
     return (
         f"{who(fault)} waits at the barrier in line {fault.line}, which "
-        f"{_other_who(fault.other)} never reaches: it has returned. {number(fault, 'waiting')} "
-        f"threads of the block wait, {number(fault, 'ended')} have ended."
+        f"{_other_who(fault.other)} never reaches: it has returned. Of the block's threads, "
+        f"{number(fault, 'waiting')} wait and {number(fault, 'ended')} have ended."
     )
 
 

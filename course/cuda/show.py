@@ -62,6 +62,10 @@ def summary(run: CudaRun) -> str:
         text += "; " + ", ".join(launched[:4]) + more
     if run.seed:
         text += f"; seed {run.seed}"
+    failed = [(c.name, c.line) for c in run.calls if c.injected]
+    failed += [(f"the launch of {x.kernel}", x.line) for x in run.launches if x.injected]
+    for what, line in failed[:1]:
+        text += f"; made to fail: {what}" + (f" in line {line}" if line else "")
     return text
 
 
@@ -84,7 +88,9 @@ def _size(triple: outcome.Triple) -> str:
 
 def diagnostics_text(found: Iterable[Diagnostic]) -> str:
     found = list(found)
-    return f"✘ {_count(found)}\n" + markup.spots_text(map(_diagnostic_spot, found), "  ")
+    text = f"✘ {_count(found)}\n" + markup.spots_text(map(_diagnostic_spot, found), "  ")
+    tips = [markup.prose_text(tip, "  Try: ") for tip in _tips(found)]
+    return "\n".join([text, *tips])
 
 
 def diagnostics_html(found: Iterable[Diagnostic]) -> str:
@@ -92,7 +98,13 @@ def diagnostics_html(found: Iterable[Diagnostic]) -> str:
     return _framed(
         f"<div>{_cross()} <strong>{_count(found)}</strong></div>"
         + markup.spots_html(map(_diagnostic_spot, found))
+        + "".join(f"<div><b>Try:</b> {markup.prose_html(tip)}</div>" for tip in _tips(found))
     )
+
+
+def _tips(found: Iterable[Diagnostic]) -> list[str]:
+    """The first two: what comes after them is often a consequence."""
+    return list(dict.fromkeys(d.advice for d in found if d.advice))[:2]
 
 
 def _count(found: list[Diagnostic]) -> str:

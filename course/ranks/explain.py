@@ -99,12 +99,17 @@ def _exception(outcomes: Sequence[Outcome], timeout: float) -> Failure | None:
     places = (RankLine(first.rank, line.line, str(error), line.text, line.file),) if line else ()
     return Failure(
         _exception_code(error.type, error.message),
-        f"{ranks_text(same).capitalize()} raised {error}{'' if line is None else where}.",
+        f"{_who(same, outcomes)} raised {error}{'' if line is None else where}.",
         tuple(same),
         places,
         _exception_advice(error.type, error.message),
         error.traceback,
     )
+
+
+def _who(ranks: Sequence[int], outcomes: Sequence[Outcome]) -> str:
+    """Who is alone need not be numbered."""
+    return ranks_text(ranks).capitalize() if len(outcomes) > 1 else "The code"
 
 
 def _exception_code(kind: str, message: str) -> str:

@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
     return 0;
 }
 """
+RESULTS = {"vec_add": "c", "grid_stride": "out"}
 CALLS = {
     "vec_add": "vec_add<<<blocks, threads>>>(a, b, c, n);",
     "grid_stride": "grid_stride<<<blocks, threads>>>(2.0f, a, b, c, n);",
@@ -166,7 +167,7 @@ def draw_touched(run: CudaRun, pointer: str, n: int, title: str = "") -> Picture
 def written_by(run: CudaRun, pointer: str) -> Mapping[int, list[tuple[int, int]]]:
     """For each element (4 bytes) that was written, the (block, thread) of each write, in order."""
     rows = cuda.touched(run, pointer)
-    rows = rows[(rows["write"] == 1) & (rows["space"] == 1)]
+    rows = rows[(rows["write"] > 0) & (rows["space"] == 1)]
     found: dict[int, list[tuple[int, int]]] = {}
     for row in rows:
         found.setdefault(int(row["offset"]) // 4, []).append(
@@ -175,18 +176,26 @@ def written_by(run: CudaRun, pointer: str) -> Mapping[int, list[tuple[int, int]]
     return found
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def describe(run: CudaRun, n: int, blocks: int, threads: int) -> str:
     """The picture in words."""
     if run.errors or not run.ok:
         return run.failure
     writers = written_by(run, "c")
-    idle = blocks * threads - len({w for found in writers.values() for w in found})
+    busy = {w for found in writers.values() for w in found}
+    idle = blocks * threads - len(busy)
+    warps = blocks * -(-threads // 32) - len({(block, thread // 32) for block, thread in busy})
     missing = n - len([e for e in writers if e < n])
     most = np.bincount([len(found) for found in writers.values()] or [0]).size - 1
-    parts = [f"{blocks * threads:,} threads, {n:,} elements: {n - missing:,} were written"]
-    parts += [f"{missing:,} were not"] * bool(missing)
+    written = "1 was written" if n - missing == 1 else f"{n - missing:,} were written"
+    parts = [f"{_counted(blocks * threads, 'thread')}, {_counted(n, 'element')}: {written}"]
+    parts += [f"{missing:,} {'was' if missing == 1 else 'were'} not"] * bool(missing)
     parts += [f"some {most} times"] * (most > 1)
-    parts += [f"{idle:,} threads wrote nothing"] * bool(idle)
+    parts += [f"{_counted(idle, 'thread')} wrote nothing"] * bool(idle)
+    parts += [f"among them {_counted(warps, 'whole warp')}"] * bool(warps)
     return ", ".join(parts) + "."
 
 
@@ -221,7 +230,7 @@ def show(
 
     def draw(n: int, blocks: int, threads: int) -> tuple[Picture, str]:
         run = launch(n, blocks, threads)
-        title = f"{kernel}<<<{blocks}, {threads}>>>, {n} elements: who wrote c"
+        title = f"{kernel}<<<{blocks}, {threads}>>>, {n} elements: who wrote {RESULTS[kernel]}"
         return draw_touched(run, "c", n, title), describe(run, n, blocks, threads)
 
     def whole() -> Picture:

@@ -48,7 +48,7 @@ from course.widgets import occupancy as occupancy_widget
 # %% [markdown]
 # `hello<<<2, 4>>>()` is the launch: 2 blocks of 4 threads. Look at the order of the lines. `launched` came first: **a launch only queues the work, and the host goes on at once.** `cudaDeviceSynchronize()` is where it waits. Take that line out, and see what is said.
 #
-# And the threads? Add ` --seed 1` after `%%cuda`, then ` --seed 2`: their order changes. CUDA promises none, so the course's CUDA shuffles it when asked, where a GPU may happen to do the same thing a thousand times.
+# And the threads? Add ` --seed 1` after `%%cuda`, then ` --seed 2`: their order changes, and that of the blocks. CUDA promises none, so the course's CUDA shuffles it when asked, where a GPU may happen to do the same thing a thousand times.
 
 # %% [markdown]
 # ## Grid, block, thread
@@ -68,7 +68,7 @@ from course.widgets import occupancy as occupancy_widget
 grid.draw_launch(n=40, blocks=3, threads=16)
 
 # %% [markdown]
-# The number above an element is the thread's, `threadIdx.x`; below it stands the element that it should work on. 3 blocks are needed, since 2 have only 32 threads, and the last 8 threads have nothing to do. Change the numbers: what about 1,000 elements and blocks of 256? And what if `blocks` is one too small?
+# The number in a square is the thread's, `threadIdx.x`; below it stands the element that it should work on. 3 blocks are needed, since 2 have only 32 threads, and the last 8 threads have nothing to do. Change the numbers: what about 1,000 elements and blocks of 256? And what if `blocks` is one too small?
 
 # %% [markdown] exercise grid_size
 # How many blocks does it take? A course forum is full of programs that have `n / 256` here, and leave the last elements out: in [this one](http://stackoverflow.com/questions/17303249/block-per-grid-allocation-habit-in-cuda/17303407), 244 of 500. This is Python, and what it computes goes between `<<<` and `>>>`.
@@ -104,7 +104,7 @@ def grid_size(n: int, block: int) -> int:
 # %% check vec_add
 
 # %% [markdown]
-# Which of your threads wrote which element? The squares are the elements, 32 in a row; the colour is the block, the number the thread. Move the launch, and find one that leaves elements out, and one in which whole warps have nothing to do.
+# Which of your threads wrote which element? The squares are the elements, 32 in a row; the colour is the block, the number the thread. Move the launch, and find one that leaves elements out, and one in which whole warps have nothing to do. (A row holds as many elements as a warp has threads.)
 
 # %%
 grid.show("vec_add", n=100, blocks=3, threads=48)
@@ -134,7 +134,7 @@ grid.show("vec_add", n=100, blocks=3, threads=48)
 # }
 
 # %% [markdown] exercise vec_add_host
-# The host's side of `vec_add`, from `cudaMalloc` to `cudaFree`. `cudaMemcpy` waits for the kernel, so that no further synchronisation is needed. Each property below earns its own points.
+# The host's side of `vec_add`, from `cudaMalloc` to `cudaFree`. `cudaMemcpy` waits for the kernel, so that no further synchronisation is needed. Each line of the verdict earns its own points here; in most other exercises all of them must hold.
 #
 # The tutorials' version of this program frees nothing. A program that ends gets away with that; a function that is called in a loop does not.
 
@@ -169,7 +169,7 @@ grid.show("vec_add", n=100, blocks=3, threads=48)
 # %% [markdown]
 # ## Errors that nobody sees
 #
-# Every function of CUDA's runtime returns a `cudaError_t`, and most programs throw it away. A launch does not even return one. That goes well until the card is full: `cudaMalloc` says so, nobody listens, and what crashes is a kernel a hundred lines on, with a pointer that points nowhere.
+# Nearly every function of CUDA's runtime returns a `cudaError_t`, and most programs throw it away. A launch does not even return one. That goes well until the card is full: `cudaMalloc` says so, nobody listens, and what crashes is a kernel a hundred lines on, with a pointer that points nowhere.
 #
 # There are three moments at which something can go wrong, and each is noticed elsewhere:
 #
@@ -206,10 +206,10 @@ grid.show("vec_add", n=100, blocks=3, threads=48)
 # }
 
 # %% [markdown]
-# It is right, today. Now make its first call of another kind fail, by an option behind `%%cuda`: `--fail-malloc 2` (the second allocation), `--fail-copy 1`, `--fail-launch 1` (refused), `--fail-sync 1` (fails while it runs). Each time it prints a number, wrong, and ends as if nothing had happened.
+# It is right, today. Now let something fail. An option behind `%%cuda` makes one call fail, chosen by number: `--fail-malloc 2` (the second allocation), `--fail-copy 1`, `--fail-launch 1` (refused), `--fail-sync 1` (the kernel fails while it runs). The program itself notices nothing: it prints a wrong number and ends with exit code 0, or it crashes later, elsewhere. (What is red is said by the course's CUDA, which watches; a GPU would be silent. The last line says which call was made to fail.)
 
 # %% [markdown] exercise CUDA_CHECK
-# Write the macro that nearly every CUDA program has, and a function that uses it everywhere. A macro and not a function, because `__FILE__` and `__LINE__` are then those of the call. The check makes allocations, copies, the launch and the kernel fail, one after the other.
+# Write the macro that nearly every CUDA program has, and a function that uses it everywhere. A macro and not a function, because `__FILE__` and `__LINE__` are then those of the call. It must be usable wherever a statement is, also between `if` and `else`; that is what `do { … } while (0)` around it is for. The check makes allocations, copies, the launch, the kernel and a `cudaFree` fail, one after the other.
 
 # %% answer CUDA_CHECK language="cuda"
 # #include <cstdio>
@@ -258,7 +258,7 @@ grid.show("vec_add", n=100, blocks=3, threads=48)
 #
 # ```cpp
 # cudaError_t brighten(const unsigned char* in, unsigned char* out, int width, int height) {
-#     dim3 block(33, 32);  // one more, so that columns are in different banks
+#     dim3 block(33, 32);  // somebody thought it would be faster
 #     dim3 grid((width + block.x - 1) / block.x, (height + block.y - 1) / block.y);
 #     add_light<<<grid, block>>>(in, out, width, height);
 #     return cudaSuccess;
@@ -296,7 +296,7 @@ grid.show("vec_add", n=100, blocks=3, threads=48)
 # One thread for each element is simple, and ties the launch to the size. Kernels that are meant to last do it the other way: the launch has as many threads as the card can use, and each thread goes on to the next element that is its own. This is called a **grid-stride loop**. PyTorch's element-wise kernels have one, too.
 
 # %% [markdown] exercise grid_stride
-# `out = a · x + y`, right for any n with any grid, even one thread. How far is it from a thread's first element to its second? There are two ways to divide the elements, and only one is fast on a GPU: **when the 32 threads of a warp read 32 neighbours, one fetch of 128 bytes serves all of them** (the accesses are *coalesced*); when each reads somewhere else, there are 32 fetches, and 28 of the 32 bytes that come with each are for nobody.
+# `out = a · x + y`, right for any n with any grid, even one thread. How far is it from a thread's first element to its second? There are two ways to divide the elements, and only one is fast on a GPU: memory comes in pieces of 32 bytes. **When the 32 threads of a warp read 32 neighbours, they need 128 bytes, and 4 pieces serve all of them** (the accesses are *coalesced*). When each reads somewhere else, 32 pieces are fetched, and 28 of the 32 bytes in each are for nobody.
 
 # %% answer grid_stride language="cuda"
 # // out[i] = a * x[i] + y[i] for every i below n, whatever the grid.
@@ -320,7 +320,14 @@ grid.show("grid_stride", n=100, blocks=2, threads=16)
 #
 # `cudaMemcpy` blocks the host. `cudaMemcpyAsync(to, from, bytes, kind, stream)` queues the copy and comes back. For that, the host's memory must be **pinned** (`cudaMallocHost`): the card fetches it by itself, so the operating system must not move it. From ordinary memory, the driver first makes a copy of its own.
 #
-# This is also what DDP, two lessons on, does with gradients: compute in one stream, communicate in another. And it is where days are lost: one practitioner tells of a strange leak of GPU memory that took two days to find, and was a stream that nobody had synchronised.
+# | call | what it does |
+# |---|---|
+# | `cudaStreamCreate(&stream)` | makes a stream |
+# | `cudaStreamSynchronize(stream)` | the host waits until all that is queued in this stream has run |
+# | `cudaDeviceSynchronize()` | the host waits for all streams |
+# | `cudaStreamDestroy(stream)` | gives the stream back |
+#
+# This is also what DDP, two lessons on, does with gradients: compute in one stream, communicate in another. And it is where days are lost: one of the practitioners whose notes this course grew from tells of a strange leak of GPU memory that took two days to find, and was a stream that nobody had synchronised.
 
 # %% [markdown] exercise overlap
 # **Find the bug.** The program that was found processes an array in pieces, in two streams, so that copies and kernels can overlap:
@@ -345,7 +352,7 @@ grid.show("grid_stride", n=100, blocks=2, threads=16)
 # }
 # ```
 #
-# On a GPU it is right most of the time: the caller is usually slow enough. Write it anew, without the bug. It keeps two streams, and the host waits only when everything is queued.
+# On a GPU it is right most of the time: the caller is usually slow enough. Write it anew, without the bug, and let it give back what it takes. It keeps two streams, and the host waits only when everything is queued. (`cudaFree` happens to wait, too. Do not rely on that: wait first, then free.)
 
 # %% answer overlap language="cuda"
 # __global__ void process(const float* in, float* out, int n) {
@@ -390,12 +397,12 @@ grid.show("grid_stride", n=100, blocks=2, threads=16)
 hierarchy.draw_levels()
 
 # %% [markdown]
-# Sizes and bandwidths are from NVIDIA's whitepapers and data sheets of the three cards; shared memory delivers 128 bytes a cycle in each SM. The latencies were measured by Luo and others (2024) and are rounded. Nobody publishes the bandwidth of registers, and it is no limit.
+# The axes are logarithmic: read the numbers. Sizes and bandwidths are from NVIDIA's whitepapers and data sheets of the three cards; shared memory delivers 128 bytes a cycle in each SM. The latencies were measured by Luo and others (2024) and are rounded. There is no figure where NVIDIA publishes none (registers are no limit; of L2, measurements differ by how they are made), and the host's memory is as large as you buy it.
 #
 # - **Registers** belong to one thread: its local variables.
 # - **Shared memory** belongs to a block. You say what is in it. It is the same silicon as the **L1 cache**, which fills by itself.
 # - **L2** and **global memory** belong to everybody. `cudaMalloc` gives global memory; what PyTorch calls "GPU memory" is this.
-# - **Host memory** is at the far end of a cable that is 30 to 60 times slower than global memory.
+# - **Host memory** is at the far end of PCIe, which is 30 to 60 times slower than global memory.
 #
 # From each level to the next, a kernel has to fetch a number once and use it often. That is the whole art.
 #
@@ -406,12 +413,14 @@ points = measure()
 hierarchy.show(points)
 
 # %% [markdown]
-# **A question to answer with your own number:** how many times faster is a tensor that has room in the fastest level than one of 128 MiB? (`fastest / slowest` says it.)
+# **A question to answer with your own number:** how many times faster is a tensor that has room in the fastest level than one of 128 MiB? The next cell says it. Guess first.
 
 # %%
 fastest = max(point.bytes_per_second for point in points)
-slowest = points[-1].bytes_per_second
-print(f"{fastest / 1e9:.1f} GB/s at best, {slowest / 1e9:.1f} GB/s at 128 MiB")
+largest = points[-1].bytes_per_second
+print(
+    f"{fastest / 1e9:.1f} GB/s at best, {largest / 1e9:.1f} GB/s at 128 MiB: {fastest / largest:.1f} times"
+)
 
 # %% [markdown]
 # ## Working together: shared memory and barriers
@@ -444,7 +453,7 @@ print(f"{fastest / 1e9:.1f} GB/s at best, {slowest / 1e9:.1f} GB/s at 128 MiB")
 # }
 
 # %% [markdown]
-# This is a **race**: two threads use the same place, one of them writes, and nothing says who comes first. On a GPU, 8 threads are one warp and the result would probably be right; the same program with 64 threads would probably not, and one day neither. Put `__syncthreads();` in the place of the comment.
+# This is a **race**: two threads use the same place, one of them writes, and nothing says who comes first. On a GPU, 8 threads are in one warp, and the result would probably be right. With 64 threads, two warps, it would be wrong now and then, on some cards, on some days. Put `__syncthreads();` in the place of the comment.
 #
 # A barrier has one rule: **all threads of the block must reach it.** An `if` around it, or a `return` before it, breaks that. Recent cards count threads that have ended as arrived, so such a program may seem to work; the programming guide calls it undefined.
 
@@ -454,7 +463,7 @@ print(f"{fastest / 1e9:.1f} GB/s at best, {slowest / 1e9:.1f} GB/s at 128 MiB")
 # %% answer block_sum language="cuda"
 # // sums[b] = the sum of the elements that the threads of block b have, one each; n in all.
 # // blockDim.x is a power of two, from 32 to 1024. The launch gives blockDim.x floats of dynamic
-# // shared memory. No thread adds more than a few numbers.
+# // shared memory. No thread adds, and no place receives, more than a few numbers.
 # __global__ void block_sum(const float* x, float* sums, int n) {
 #     // BEGIN SOLUTION
 #     extern __shared__ float s[];
@@ -477,7 +486,7 @@ print(f"{fastest / 1e9:.1f} GB/s at best, {slowest / 1e9:.1f} GB/s at 128 MiB")
 # A matrix product of two n × n matrices does 2n³ operations. Written naively, every operation fetches its numbers anew: 2n³ floats through a memory that can deliver one for every 80 operations. But each number is needed n times. In **tiles** of T × T, a block fetches a tile of each matrix *once* into shared memory, and its T² threads then use each number T times from there. The traffic goes down to 1/T.
 
 # %% [markdown] exercise matmul_tiled
-# The product in tiles of 8 × 8 (real ones take 16 or 32, and registers on top). The sizes need not be multiples of the tile. Two barriers are needed in each round: think about what each of them prevents. The check counts how often global memory is read.
+# The product, in tiles of 8 × 8 (real ones take 16 or 32, and registers on top). The sizes need not be multiples of the tile. Two barriers are needed in each round: think about what each of them prevents. The check counts how often global memory is read.
 
 # %% answer matmul_tiled language="cuda"
 # constexpr int TILE = 8;
@@ -514,7 +523,7 @@ print(f"{fastest / 1e9:.1f} GB/s at best, {slowest / 1e9:.1f} GB/s at 128 MiB")
 print(MANY_SUMS)
 
 # %% [markdown]
-# And this is what NVIDIA's assembler, `ptxas`, makes of them for an A100 (`sm_80`), an RTX 4090 or L4 (`sm_89`) and an H100 (`sm_90`). It needs no GPU. Where it is not installed, these figures are those that ptxas 13.0 gave when the lesson was written.
+# And this is what NVIDIA's assembler, `ptxas`, makes of them for an A100 (`sm_80`), an RTX 4090 or L4 (`sm_89`) and an H100 (`sm_90`). It needs no GPU. Where it is not installed, these figures are those that ptxas 13.0 gave when the lesson was written. What *local memory* and *spilled* are, you will see below: they should be 0.
 
 # %%
 print(table(MANY_SUMS))
@@ -529,9 +538,11 @@ occupancy_widget.show(kernel(MANY_SUMS, "sums_80", "sm_80"), block=256)
 # The rules, as in NVIDIA's own calculator:
 #
 # - a block takes whole warps; the SM holds `limits.warps` warps and `limits.blocks` blocks;
-# - a warp takes 32 × registers, rounded up to a multiple of **256**. The SM's registers are in **four** equal parts, one for each scheduler, and a warp has its registers in one of them. A block whose warps, rounded up to a multiple of 4, take more than all registers cannot be launched;
-# - a block takes its shared memory, rounded up to a multiple of **128** bytes, and **1,024** bytes for the system. More than `limits.shared_block` before rounding cannot be launched;
+# - a warp takes 32 × registers, rounded up to a multiple of **256**. The SM's registers are in **four** equal parts, one for each scheduler, and a warp has its registers in one of them.;
+# - a block takes its shared memory, rounded up to a multiple of **128** bytes, and **1,024** bytes for the system.;
 # - a block has at most 1,024 threads.
+#
+# A block that does not fit even once cannot be launched: 0 blocks.
 
 
 # %% answer occupancy
@@ -542,20 +553,18 @@ def occupancy(registers: int, shared: int, block: int, limits) -> tuple[int, int
         registers: of each thread.
         shared: bytes of shared memory of each block.
         block: threads of a block, at least 1.
-        limits: what one SM has: limits.warps, limits.blocks, limits.registers, limits.shared
-            (bytes), and limits.shared_block, the most bytes one block may ask for.
+        limits: what one SM has: limits.warps, limits.blocks, limits.registers and
+            limits.shared (bytes).
 
     Returns:
         (blocks, warps); (0, 0) where a launch would be refused.
     """
     ### BEGIN SOLUTION
-    if block > 1024 or shared > limits.shared_block:
+    if block > 1024:
         return 0, 0
     warps = (block + 31) // 32
     of_warp = (32 * registers + 255) // 256 * 256
     by_registers = limits.registers // 4 // of_warp * 4 // warps
-    if of_warp * ((warps + 3) // 4 * 4) > limits.registers:
-        by_registers = 0
     by_shared = limits.shared // ((shared + 127) // 128 * 128 + 1024)
     blocks = min(limits.warps // warps, limits.blocks, by_registers, by_shared)
     return blocks, blocks * warps
@@ -594,7 +603,7 @@ def best_block(registers: int, shared_per_thread: int, limits, occupancy) -> int
 # %% [markdown]
 # ### In production: a block too large
 #
-# A story from a training cluster: one card of many ran out of memory, and the cause was found in a kernel whose block had been made as large as possible. "The registers overflowed", it was said. That cannot be the whole story, so let us look. `sums_120` takes 128 registers; with blocks of 1,024 threads that makes 131,072, and there are 65,536. What happens?
+# A story from the notes that this course grew from, of a training cluster: one card of many ran out of memory, and the cause was found in a kernel whose block had been made as large as possible. "The registers overflowed", it was said. That cannot be the whole story, so let us look. `sums_120` takes 128 registers; with blocks of 1,024 threads that makes 131,072, and there are 65,536. What happens?
 
 # %%
 main = """
@@ -616,7 +625,7 @@ cuda.run(MANY_SUMS + main, resources=figures(MANY_SUMS, "sm_80"))
 # %% [markdown]
 # The launch is **refused**. No memory is used up; if nobody checks, nothing is computed, either. ([A kernel with 162 registers](https://github.com/HazyResearch/ThunderKittens/issues/37) was reported with just this message.)
 #
-# To make it run, people write `__launch_bounds__(1024)`: a promise to the compiler that blocks are that large. It then has to do with 64 registers, and what does not fit is **spilled** to *local memory*. The name is unfortunate: local is who sees it, one thread; where it is, is global memory. `sums_120_bounded` in the table above has 536 bytes of it for each thread, on an A100. And this memory is set aside for **every thread that could be resident on the card**:
+# To make it run, people write `__launch_bounds__(1024)`: a promise to the compiler that blocks are that large. It then has to do with 64 registers, and what does not fit is **spilled** to *local memory*. The name is unfortunate: local is who sees it, one thread; where it is, is global memory. `sums_120_bounded` in the table above has 536 bytes of it for each thread, on an A100. (The table's *spilled* counts the bytes that the spilling instructions move, so it is larger.) And this memory is set aside for **every thread that could be resident on the card**:
 
 # %%
 for limits, arch, sms in ((A100, "sm_80", 108), (ADA, "sm_89", 128), (H100, "sm_90", 132)):
@@ -627,7 +636,7 @@ for limits, arch, sms in ((A100, "sm_80", 108), (ADA, "sm_89", 128), (H100, "sm_
     )
 
 # %% [markdown]
-# So this is what a block too large does: it is refused, or it spills; and spills cost some memory, for good, and a lot of time, since each is traffic to global memory. With a block of 256, the kernel needs neither. Ask `best_block` (here with your own two functions):
+# So this is what a block too large does: it is refused, or it spills; and spills cost some memory, for good, and a lot of time, since each is traffic to global memory. With a block of 512 or less, the kernel needs neither. Which is best? Ask `best_block` (here with your own two functions). Many sizes are equally good, and it names the smallest:
 
 # %%
 for limits in (A100, ADA, H100):

@@ -207,3 +207,11 @@ def test_a_cell_that_does_not_compile_is_judged_all_the_same(notebook):
     shown = notebook.run('check("vec_add")')
     assert shown["text/plain"] == "0"
     assert "The compiler refuses this cell" in shown["text/html"]
+
+
+def test_where_all_must_hold_what_holds_earns_nothing_by_itself() -> None:
+    path = notebooks.ROOT / "tests" / "answers" / "grid_stride" / "wrong_chunks.cu"
+    verdict = judge("grid_stride", path.read_text(encoding="utf-8"))
+    assert [c.passed for c in verdict.checked] == [True, True, False]
+    assert verdict.points == sum(c.points for c in verdict.checked) == 0
+    assert "The points are given when everything below holds." in str(verdict)

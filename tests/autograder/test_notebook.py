@@ -95,6 +95,22 @@ def test_a_cell_with_a_notebook_command_is_judged_as_it_was_typed(notebook):
     assert "commands to the notebook" in shown["text/html"]
 
 
+def test_a_newer_cell_that_python_cannot_read_is_what_is_checked(notebook):
+    notebook.run(RIGHT)
+    notebook.run(RIGHT.replace("return", "retrun", 1))
+    shown = notebook.run("check(pass_along)")
+    assert shown["text/plain"] == "0" and "Python cannot read line" in shown["text/html"]
+    notebook.run(RIGHT)
+    assert float(notebook.run("check(pass_along)")["text/plain"]) == 2
+
+
+def test_the_stub_of_a_macro_is_not_written_yet(notebook):
+    notebook.run("%load_ext course.cuda.magic")
+    notebook.run("%%cuda\n// The macro CUDA_CHECK(call).\n// YOUR CODE HERE\nvoid scale() { }")
+    shown = notebook.run("check('CUDA_CHECK')")
+    assert "not written yet" in shown["text/html"]
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [

@@ -187,6 +187,7 @@ def test_wrong_arguments_get_cudas_codes() -> None:
     ("inject", "said"),
     [
         (("malloc", 2), "0 2 0 2 0"),
+        (("free", 1), "0 0 0 0 0"),
         (("copy", 1), "0 0 1 1 0"),
         (("launch", 1), "0 0 0 701 0"),
         (("sync", 1), "0 0 0 0 700"),
@@ -205,6 +206,7 @@ def test_a_call_made_to_fail(inject: tuple[str, int], said: str) -> None:
     injected = [call.name for call in done.calls if call.injected]
     assert injected == {
         "malloc": ["cudaMalloc"],
+        "free": ["cudaFree"],
         "copy": ["cudaMemcpy"],
         "call": ["cudaMemcpy"],
     }.get(inject[0] if inject[1] < 9 else "", [])
@@ -305,6 +307,34 @@ def test_the_seed_shuffles_and_repeats() -> None:
     assert orders[0] == [str(i) for i in range(64)]
     assert orders[1] != orders[2] and orders[1] == orders[3]
     assert all(sorted(map(int, order)) == list(range(64)) for order in orders)
+
+
+def test_two_blocks_run_in_either_order() -> None:
+    before = "__global__ void take(int* order) { order[atomicAdd(order + 2, 1)] = blockIdx.x; }\n"
+    body = """
+        int *d, h[3]; cudaMalloc(&d, sizeof h); cudaMemset(d, 0, sizeof h); take<<<2, 1>>>(d);
+        cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost); printf("%d%d\\n", h[0], h[1]);
+        cudaFree(d);"""
+    assert lines(body, before, seed=0) == ["01"]
+    assert {lines(body, before, seed=s)[0] for s in range(1, 12)} == {"01", "10"}
+
+
+def test_reads_writes_and_atomic_updates_are_told_apart() -> None:
+    before = "__global__ void all(int* x) { x[2] = x[0]; atomicAdd(x + 1, 1); }\n"
+    body = """
+        int* x; cudaMalloc(&x, 12); cudaMemset(x, 0, 12); all<<<1, 1>>>(x);
+        cudaDeviceSynchronize(); cudaFree(x);"""
+    touched = cuda.touched(run(body, before, touches=True), "x")
+    ways = dict(zip((touched["offset"] // 4).tolist(), touched["write"].tolist()))
+    assert ways == {0: 0, 1: 2, 2: 1}
+
+
+def test_an_operation_names_the_call_in_which_it_ran() -> None:
+    body = """
+        int *a, *b; cudaMalloc(&a, 4); cudaMalloc(&b, 4); fill<<<1, 1>>>(a, 1, 1);
+        cudaDeviceSynchronize(); fill<<<1, 1>>>(b, 1, 1); cudaFree(a); cudaFree(b);"""
+    ran = [o.ran_in for o in run(body).operations if o.kind == "launch"]
+    assert ran == ["cudaDeviceSynchronize", "cudaFree"]
 
 
 def test_printf_in_kernels() -> None:

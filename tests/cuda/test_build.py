@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from course import cuda
-from course.cuda import builder, toolchain
+from course.cuda import builder, show, toolchain
 
 VEC_ADD = (Path(__file__).parent / "programs" / "vec_add.cu").read_text()
 MAIN = "int main() { return 0; }\n"
@@ -73,6 +73,32 @@ def test_errors_are_at_the_lines_of_the_cell(text: str, line: int, says: str) ->
     found = errors(text)
     assert (line, "cell") in [(at, part) for at, part, _ in found], found
     assert any(says in message for at, _, message in found if at == line), found
+
+
+@pytest.mark.parametrize(
+    ("body", "tip"),
+    [
+        ("float* d; cudaMalloc(d, 4);", "cudaMalloc(&d_a, bytes)"),
+        ("const float c = 0; cudaMemcpy(&c, &c, 4, cudaMemcpyDeviceToHost);", "destination comes"),
+        ("cudaStream_t s; k<<<1, 1, s>>>();", "the stream is the fourth"),
+        ("if (k<<<1, 1>>>()) return 1;", "cudaGetLastError()"),
+    ],
+)
+def test_what_a_compiler_says_to_nobody_gets_a_tip(body: str, tip: str) -> None:
+    with pytest.raises(cuda.CompileError) as caught:
+        cuda.build(f"__global__ void k() {{ }}\nint main() {{ {body} }}", backend="cpu")
+    assert any(tip in d.advice for d in caught.value.diagnostics), caught.value.diagnostics
+    assert tip in show.diagnostics_text(caught.value.diagnostics).replace("\n       ", " ")
+
+
+def test_a_macro_that_ends_too_early_is_named_first() -> None:
+    text = "#define OK(x) do { \\\n  int e = x;\n  if (e) exit(e); \\\n } while (0)\n" + MAIN
+    assert errors(text)[0] == (2, "cell", "the macro ends here, with a `{` still open")
+    assert {part for _, part, _ in errors(text, harness="int more() { OK(1); }")} == {"cell"}
+
+
+def test_a_function_that_returns_nothing_is_an_error() -> None:
+    assert errors("cudaError_t f() { cudaDeviceSynchronize(); }\n" + MAIN)[0][0] == 1
 
 
 def test_no_main_and_an_undefined_function() -> None:

@@ -53,11 +53,11 @@ def test_a_fault_with_its_line_and_what_to_try() -> None:
     assert text.startswith(
         "✘ Thread (232, 1, 0) of block 3 of `vec_add` writes element 1,000 of `d_c`\n"
         "  (4,000 bytes, allocated in line 12), which has no such element. The last one\n"
-        "  is element 999.\n  line 5 │ c[i] = 1;\n  Try: Compute the index anew"
+        "  is element 999.\n  line 5 │ c[i] = 1;\n  Try: Let a thread get there"
     )
     page = visible(show.as_html(run))
     assert "element 1,000 of d_c (4,000 bytes, allocated in line 12)" in page
-    assert "line 5 │" in page and "Try: Compute the index anew" in page
+    assert "line 5 │" in page and "Try: Let a thread get there" in page
 
 
 def test_foreign_text_is_escaped() -> None:

@@ -115,6 +115,14 @@ def _why(value: float, expected: _Expected, trace: list[str]) -> tuple[str, str,
         value, expected.rate * 8, rel_tol=0.03
     ):
         return "bits", "This differs by 8: bits, not bytes.", "moved is bytes already."
+    if math.isclose(value * expected.rate, 1, rel_tol=0.05):
+        return "inverse", "This is seconds a byte.", "moved / seconds, not seconds / moved"
+    if math.isclose(value, 2 * expected.rate, rel_tol=0.03):
+        return (
+            "counted_twice",
+            "This is twice the bandwidth: reading and writing are counted twice.",
+            "moved has both already.",
+        )
     if math.isclose(value, expected.moved / expected.rate, rel_tol=0.05):
         return "seconds", "These are the seconds of one call.", "moved / seconds"
     clocks = [i for i, what in enumerate(trace) if what == "clock"]
@@ -131,7 +139,8 @@ def _why(value: float, expected: _Expected, trace: list[str]) -> tuple[str, str,
             f"{value / 1e9:,.0f} GB/s is {value / expected.peak:,.0f} times what {expected.card} "
             f"can do at best ({expected.peak / 1e9:,.0f} GB/s): this is not the time of the copy "
             "but of asking for it. work() only queues.",
-            "Wait for the device before you stop the watch: synchronize(), then clock().",
+            "Wait for the device before you stop the watch: synchronize(), with its parentheses, "
+            "then clock().",
         )
     count = timed.count("work")
     if count and math.isclose(value * count, expected.rate, rel_tol=0.03):
@@ -155,6 +164,10 @@ def _why(value: float, expected: _Expected, trace: list[str]) -> tuple[str, str,
             "somebody waited for it.",
             "Call work() once, and synchronize(), before you start the watch.",
         )
+    if math.isclose(value, 1e-3 * expected.rate, rel_tol=0.03) or math.isclose(
+        value, 1e3 * expected.rate, rel_tol=0.03
+    ):
+        return "unit", "This differs by 1,000: milliseconds?", "clock() gives seconds."
     return (
         "wrong_value",
         "This is not the bandwidth of the device.",

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from autograder.cuda_answer import Ran
 from autograder.exercise import CUDA, Case, Exercise, Property
-from autograder.exercises.cuda.shared import SENTINEL, missing_result, text, trouble
+from autograder.exercises.cuda.shared import (
+    SENTINEL,
+    elements_text,
+    missing_result,
+    quarters,
+    text,
+    trouble,
+    whole_numbers,
+)
 from autograder.verdict import Finding, Table
 
 _SUMS = "sums[b] is the sum of block b's elements"
 _ORDER = "right in whatever order the threads run"
-_SHARED_WORK = "no thread adds more than a few numbers"
+_SHARED_WORK = "no thread adds, and no place receives, more than a few numbers"
+
+_ATOMIC = 2  # see course.cuda.events.TOUCH
+_WARPS = 32  # in the largest block: one atomic update for each is no queue
 
 # (elements, threads a block, seed of the schedule)
 _LAUNCHES = (
@@ -57,10 +68,9 @@ class _Expected:
 def cases(generator: random.Random) -> list[Case]:
     found = []
     for n, block, seed in _LAUNCHES:
-        numbers = np.random.default_rng(generator.getrandbits(32))
-        x = numbers.integers(1, 10, n).astype(np.float32)
-        order = f", threads shuffled ({seed})" if seed else ""
-        label = f"{n:,} elements, blocks of {block} threads{order}"
+        x = quarters(generator, n, below=10)
+        order = f", threads in the order of --seed {seed}" if seed else ""
+        label = f"{elements_text(n)}, blocks of {block} threads{order}"
         options = {"seed": seed, "touches": True}
         found.append(Case(((x, block),), _Expected(x, block), label, options))
     return found
@@ -73,7 +83,7 @@ def sums_of(x: np.ndarray, block: int) -> np.ndarray:
 def examine(case: Case, ran: Ran) -> Iterator[Finding]:
     expected: _Expected = case.expected
     races = ran.run.fault("race", "barrier_divergent", "barrier_ended", "warp_lane_missing")
-    found = list(trouble(ran, _ORDER if races else _SUMS))
+    found = [_with_advice(f, ran) for f in trouble(ran, _ORDER if races else _SUMS)]
     got = ran.array(0)
     if found or got is None:
         yield from found or [missing_result(_SUMS)]
@@ -81,11 +91,31 @@ def examine(case: Case, ran: Ran) -> Iterator[Finding]:
     yield from _wrong(got, expected) or _work(ran, expected)
 
 
+def _with_advice(finding: Finding, ran: Ran) -> Finding:
+    """A fault of a kind that this exercise knows the cause of."""
+    fault = ran.run.fault(finding.code)
+    memory = fault.memory if fault is not None else None
+    if memory is None:
+        return finding
+    if finding.code == "race_between_blocks" and memory.name == "d_sums":
+        advice = "Each block has a place of its own for its sum: sums[blockIdx.x]."
+        return replace(finding, advice=advice)
+    if finding.code == "out_of_bounds" and memory.space == "shared":
+        advice = (
+            "There is one place for each thread: t + stride must stay below blockDim.x. So the "
+            "first stride is blockDim.x / 2, and only threads below it add."
+        )
+        return replace(finding, advice=advice)
+    return finding
+
+
 def _wrong(got: np.ndarray, expected: _Expected) -> list[Finding]:
     x, block = expected.x, expected.block
     wanted = sums_of(x, block)
     if got.shape == wanted.shape and np.array_equal(got, wanted):
         return []
+    if known := whole_numbers(got, _SUMS):
+        return known
     differing = np.flatnonzero(got != wanted)
     rows = tuple((str(b), text(got[b]), f"{wanted[b]:g}") for b in differing[:6])
     code, why, advice = _why(got, wanted, x, block)
@@ -102,6 +132,13 @@ def _why(got: np.ndarray, wanted: np.ndarray, x: np.ndarray, block: int) -> tupl
             "only_block_0",
             "Only sums[0] was written.",
             "Each block has its own place: sums[blockIdx.x].",
+        )
+    if len(got) > 1 and (got == wanted[0]).all():
+        return (
+            "same_elements",
+            "Every block has the sum of block 0's elements.",
+            "Which elements a block has depends on which it is: blockIdx.x * blockDim.x + "
+            "threadIdx.x.",
         )
     if np.array_equal(got, firsts):
         return (
@@ -134,6 +171,18 @@ def _work(ran: Ran, expected: _Expected) -> list[Finding]:
     touches = ran.run.touches
     if touches is None or not len(touches) or expected.block < 128:
         return []
+    atomics = touches[touches["write"] == _ATOMIC]
+    _, arrivals = np.unique(atomics[["allocation", "block", "offset"]], return_counts=True)
+    if arrivals.max(initial=0) > _WARPS:
+        return [
+            Finding(
+                "one_place",
+                f"The sums are right, but {arrivals.max():,} atomic updates of a block meet in one "
+                "place, and there they are made one after the other.",
+                property=_SHARED_WORK,
+                advice="Add in shared memory, as a tree; then one thread writes the block's sum.",
+            )
+        ]
     reads = touches[touches["write"] == 0]
     threads, counts = np.unique(reads[["block", "thread"]], return_counts=True)
     allowed = 4 * expected.block.bit_length() + 8

@@ -15,8 +15,8 @@ from autograder.exercises.cuda.shared import (
     comparison,
     is_close,
     missing_result,
+    quarters,
     trouble,
-    whole_floats,
 )
 from autograder.verdict import Finding, Place
 from course.cuda import errors
@@ -30,6 +30,7 @@ _KERNEL = "a kernel that fails while it runs is noticed"
 
 _INJECTED = {
     "malloc": ("the {nth} cudaMalloc fails", _CALLS),
+    "free": ("the {nth} cudaFree fails", _CALLS),
     "copy": ("the {nth} cudaMemcpy fails", _CALLS),
     "launch": ("the launch is refused", _LAUNCH),
     "sync": ("the kernel fails while it runs", _KERNEL),
@@ -60,10 +61,11 @@ class _Expected:
 
 
 def cases(generator: random.Random) -> list[Case]:
-    x = whole_floats(generator, 300)
+    x = quarters(generator, 300)
     found = [Case(((x,),), _Expected(3 * x), "nothing fails")]
     for kind, number in (
-        ("malloc", 1), ("malloc", 2), ("copy", 1), ("copy", 2), ("launch", 1), ("sync", 1),
+        ("malloc", 1), ("malloc", 2), ("copy", 1), ("copy", 2), ("free", 1),
+        ("launch", 1), ("sync", 1),
     ):  # fmt: skip
         label = f"a fault put in: {_INJECTED[kind][0].format(nth=_NTH[number - 1])}"
         expected = _Expected(3 * x, kind)
@@ -95,6 +97,13 @@ def _quiet(ran: Ran, expected: _Expected) -> Iterator[Finding]:
     found = list(trouble(ran, _QUIET))
     if found or out is None:
         yield from found or [missing_result(_QUIET)]
+    elif ran.run.backend == "cpu" and not ran.run.launches:
+        yield Finding(
+            "not_on_device",
+            "No kernel was launched, and x is as before.",
+            property=_QUIET,
+            advice="Allocate, copy, launch multiply, copy back, free; each in CUDA_CHECK.",
+        )
     elif not is_close(out, expected.out):
         table = comparison(out, expected.out)
         yield Finding("wrong_values", "x is not scaled.", property=_QUIET, table=table)
@@ -152,6 +161,7 @@ def _array(ran: Ran) -> np.ndarray:
 
 _ADVICE = {
     "malloc": "CUDA_CHECK around each cudaMalloc.",
+    "free": "CUDA_CHECK around each cudaFree: it, too, reports what went wrong before.",
     "copy": "CUDA_CHECK around each cudaMemcpy.",
     "launch": "A launch returns nothing. CUDA_CHECK(cudaGetLastError()) right after it asks how it "
     "went.",
@@ -183,7 +193,16 @@ def _message(
     lines = {int(number) for number in re.findall(r"\b\d{1,4}\b", _FILE.sub(" ", said))}
     wanted = places[0].line if places else 1
     last = 10_000 if property_ != _CALLS else wanted + 1
-    if ran.run.backend == "cpu" and not any(reason and reason in said for reason in reasons):
+    if errors.text(0) in said or f"{errors.name(0)}\n" in said + "\n":
+        yield Finding(
+            "evaluated_twice",
+            f"{call}, and the message is {_quoted(said)}: the macro makes the call a second time, "
+            "for the message, and that time nothing fails.",
+            property=_ONCE,
+            places=places,
+            advice="cudaError_t error = (call); and then look at error, not at call again.",
+        )
+    elif ran.run.backend == "cpu" and not any(reason and reason in said for reason in reasons):
         yield Finding(
             "no_reason",
             f"{call}. The message does not say why: {_quoted(said)}.",
@@ -198,6 +217,14 @@ def _message(
             property=property_,
             places=places,
             advice="__FILE__, expanded where the macro is used.",
+        )
+    elif not ran.run.stderr.strip():
+        yield Finding(
+            "not_stderr",
+            f"{call}, and the message goes to stdout, among the results.",
+            property=property_,
+            places=places,
+            advice="fprintf(stderr, …), or std::cerr.",
         )
     elif not any(wanted <= line <= last for line in lines):
         yield Finding(

@@ -74,6 +74,18 @@ def _why(questions: list[Question], values: list[Any], wrong: list[int]) -> tupl
             f"Where n is a multiple of the block, this is one block too many ({n:,} / {block}).",
             "Add block - 1, not block, before dividing.",
         )
+    if all_are(lambda n, block: n + block - 1 // block):
+        return (
+            "precedence",
+            "Python divides before it adds: n + block - 1 // block is n + block - (1 // block).",
+            "Parentheses around what is to be divided.",
+        )
+    if block != 256 and all_are(lambda n, block: -(-n // 256)):
+        return (
+            "block_ignored",
+            f"The blocks have {block} threads here, and the answer is that for blocks of 256.",
+            "Compute with the parameter block.",
+        )
     if all(v == max(1, -(-n // b)) for v, (n, b) in zip(values, questions)):
         return (
             "empty_grid",

@@ -12,13 +12,16 @@ from autograder.cuda_answer import Ran
 from autograder.exercise import CUDA, Case, Exercise, Property
 from autograder.exercises.cuda.shared import (
     SENTINEL,
+    added_to_old,
     comparison,
+    elements_text,
     is_close,
     missing_result,
     not_written,
+    quarters,
     touched,
     trouble,
-    whole_floats,
+    whole_numbers,
 )
 from autograder.verdict import Finding, Table
 
@@ -63,8 +66,8 @@ class _Expected:
 def cases(generator: random.Random) -> list[Case]:
     found = []
     for n, grid, block in _LAUNCHES:
-        x, y = whole_floats(generator, n), whole_floats(generator, n)
-        label = f"{n:,} elements, grid {grid}, block {block}"
+        x, y = quarters(generator, n), quarters(generator, n)
+        label = f"{elements_text(n)}, grid {grid}, block {block}"
         expected = _Expected(2 * x + y, grid, block)
         found.append(Case(((x, y, grid, block),), expected, label, {"touches": True}))
     return found
@@ -88,24 +91,33 @@ def _wrong(got: np.ndarray, expected: _Expected) -> list[Finding]:
             Finding(
                 "one_step_only",
                 f"The grid has {threads:,} threads, and only the first {threads:,} of {n:,} "
-                "elements were computed: each thread stops after one.",
+                "elements were computed: one for each thread.",
                 property=_ALL,
-                advice="A loop: from the thread's own number, in steps of all threads there are, "
-                "while i < n.",
+                advice="A loop: from the thread's own number, in steps of gridDim.x * blockDim.x "
+                f"(here {threads:,}), while i < n. A larger step leaves elements out.",
             )
         ]
     holes = list(not_written(got, _ALL, block=expected.block))
     if holes or is_close(got, expected.out):
         return holes
+    known = added_to_old(got, expected.out, "out", _ALL) or whole_numbers(got, _ALL)
+    if known:
+        return known
     table = comparison(got, expected.out)
     return [Finding("wrong_values", "out[i] is not a * x[i] + y[i].", property=_ALL, table=table)]
+
+
+def _sectors(elements: np.ndarray, threads: np.ndarray) -> int:
+    """How many pieces of 32 bytes the first warp's first writes fall into."""
+    firsts = [elements[threads == t][:1] for t in range(32)]
+    return len(np.unique(np.concatenate(firsts) // 8))
 
 
 def _order(ran: Ran, expected: _Expected) -> list[Finding]:
     if ran.run.touches is None or not len(ran.run.touches):
         return []
     writes = touched(ran, "d_out")
-    writes = writes[writes["write"] == 1]
+    writes = writes[writes["write"] > 0]
     elements = writes["offset"] // 4
     threads = writes["block"].astype(np.int64) * expected.block + writes["thread"]
     again = len(elements) - len(np.unique(elements))
@@ -123,14 +135,16 @@ def _order(ran: Ran, expected: _Expected) -> list[Finding]:
     total = expected.grid * expected.block
     if (elements % total == threads).all():
         return []
+    pieces = _sectors(elements, threads)
     of_first = [int(e) for e, t in zip(elements, threads) if t == 0][:5]
     of_second = [int(e) for e, t in zip(elements, threads) if t == 1][:5]
     rows = (("0", " ".join(map(str, of_first))), ("1", " ".join(map(str, of_second))))
     return [
         Finding(
             "far_apart",
-            "Each thread takes a piece of its own, so that the 32 threads of a warp touch 32 "
-            "places that are far apart at the same time: 32 fetches from memory instead of 4.",
+            f"Neighbouring threads do not work on neighbouring elements: in their first step the "
+            f"32 threads of a warp write to {pieces} pieces of memory of 32 bytes each, where 4 "
+            "would do. The table has each thread's elements.",
             property=_NEIGHBOURS,
             table=Table(("thread", "its elements"), rows),
             advice="Let thread 0 begin at 0 and thread 1 at 1, and all of them go on in steps of "

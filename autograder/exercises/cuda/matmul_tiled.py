@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from autograder.cuda_answer import Ran
 from autograder.exercise import CUDA, Case, Exercise, Property
-from autograder.exercises.cuda.shared import SENTINEL, missing_result, text, touched, trouble
+from autograder.exercises.cuda.shared import (
+    SENTINEL,
+    added_to_old,
+    missing_result,
+    quarters,
+    text,
+    touched,
+    trouble,
+    whole_numbers,
+)
 from autograder.verdict import Finding, Table
 
 _PRODUCT = "c is the product of a and b, whatever their sizes"
@@ -68,10 +77,9 @@ class _Expected:
 def cases(generator: random.Random) -> list[Case]:
     found = []
     for m, n, k, seed in _SHAPES:
-        numbers = np.random.default_rng(generator.getrandbits(32))
-        a = numbers.integers(1, 10, (m, k)).astype(np.float32)
-        b = numbers.integers(1, 10, (k, n)).astype(np.float32)
-        order = f", threads shuffled ({seed})" if seed else ""
+        a = quarters(generator, m * k, below=10).reshape(m, k)
+        b = quarters(generator, k * n, below=10).reshape(k, n)
+        order = f", threads in the order of --seed {seed}" if seed else ""
         label = f"a of {m} × {k}, b of {k} × {n}{order}"
         options = {"seed": seed, "touches": True}
         found.append(Case(((a, b, m, n, k),), _Expected(a, b), label, options))
@@ -81,7 +89,7 @@ def cases(generator: random.Random) -> list[Case]:
 def examine(case: Case, ran: Ran) -> Iterator[Finding]:
     expected: _Expected = case.expected
     races = ran.run.fault("race", "barrier_divergent", "barrier_ended")
-    found = list(trouble(ran, _ORDER if races else _PRODUCT))
+    found = [_with_advice(f, ran) for f in trouble(ran, _ORDER if races else _PRODUCT)]
     got = ran.array(0)
     if found or got is None:
         yield from found or [missing_result(_PRODUCT)]
@@ -89,11 +97,27 @@ def examine(case: Case, ran: Ran) -> Iterator[Finding]:
     yield from _wrong(got, expected) or _fetches(ran, expected)
 
 
+def _with_advice(finding: Finding, ran: Ran) -> Finding:
+    """Two blocks that write one element of c: one of them has no business there."""
+    fault = ran.run.fault(finding.code)
+    of_c = fault is not None and fault.memory is not None and fault.memory.name == "d_c"
+    if finding.code != "race_between_blocks" or not of_c:
+        return finding
+    advice = (
+        "Only a thread with row < m and column < n may write, to row * n + column: past the end of "
+        "a row stands the next one."
+    )
+    return replace(finding, advice=advice)
+
+
 def _wrong(flat: np.ndarray, expected: _Expected) -> list[Finding]:
     wanted = expected.a @ expected.b
     got = flat.reshape(wanted.shape) if flat.size == wanted.size else flat
     if got.shape == wanted.shape and np.array_equal(got, wanted):
         return []
+    known = added_to_old(got, wanted, "c", _PRODUCT) or whole_numbers(got, _PRODUCT)
+    if known:
+        return known
     differing = np.argwhere(got != wanted)[:6]
     rows = tuple((f"[{r}, {c}]", text(got[r, c]), f"{wanted[r, c]:g}") for r, c in differing)
     code, why, advice = _why(got, wanted, expected)
@@ -134,6 +158,14 @@ def _why(got: np.ndarray, wanted: np.ndarray, expected: _Expected) -> tuple[str,
             "This is a times the transpose of b.",
             "The tile of b: its row is the index that is summed over.",
         )
+    for which, factors in _with_turned_tiles(expected).items():
+        if np.array_equal(got, factors):
+            return (
+                "tile_turned",
+                f"Each tile of {which} is used with rows and columns exchanged.",
+                "tile_a[y][i] * tile_b[i][x]: in the sum over i, thread (x, y) stays in row y of "
+                "a's tile and in column x of b's. And it stores what it fetches at [y][x].",
+            )
     if np.array_equal(got, expected.a[:, :TILE] @ expected.b[:TILE]):
         return "first_tile_only", "Only the first tile is summed.", "Sum over all tiles of k."
     return (
@@ -142,6 +174,23 @@ def _why(got: np.ndarray, wanted: np.ndarray, expected: _Expected) -> tuple[str,
         "Write down, for thread (x, y) of block (bx, by) and tile t, which element of a it "
         "fetches, and which of b.",
     )
+
+
+def _with_turned_tiles(expected: _Expected) -> dict[str, np.ndarray]:
+    """The product if the tiles of a, of b or of both were transposed, each in its place."""
+    (m, k), n = expected.a.shape, expected.b.shape[1]
+    rows, inner, columns = (-(-size // TILE) * TILE for size in (m, k, n))
+    a, b = np.zeros((rows, inner), np.float32), np.zeros((inner, columns), np.float32)
+    a[:m, :k], b[:k, :n] = expected.a, expected.b
+    turned_a, turned_b = _turned(a), _turned(b)
+    found = {"a": turned_a @ b, "b": a @ turned_b, "a and of b": turned_a @ turned_b}
+    return {which: product[:m, :n] for which, product in found.items()}
+
+
+def _turned(matrix: np.ndarray) -> np.ndarray:
+    rows, columns = matrix.shape
+    tiles = matrix.reshape(rows // TILE, TILE, columns // TILE, TILE)
+    return tiles.transpose(0, 3, 2, 1).reshape(rows, columns)
 
 
 def _fetches(ran: Ran, expected: _Expected) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from autograder.exercise import Case, Exercise, Property
@@ -67,9 +68,8 @@ def examine(case: Case, run: Run) -> Iterator[Finding]:
         return
     rows = tuple(
         (q[3].name, str(q[0]), f"{q[1]:,}", f"{q[2]:,}", str(v)[:20], str(w))
-        for q, v, w in sorted(
-            zip(questions, values or got, wanted), key=lambda r: _pair(r[1]) == r[2]
-        )
+        for q, v, w in zip(questions, values or got, wanted)
+        if _pair(v) != w
     )
     code, why, advice = _why(questions, values, got, wrong)
     table = Table(("card", "registers", "shared", "block", "returned", "wanted"), rows)
@@ -168,7 +168,7 @@ _MISTAKES: dict[str, tuple[dict[str, Any], str, str]] = {
     "never_refused": (
         {"launches_all": True},
         "Some of these cannot be launched at all, and 0 blocks is the answer: more than 1,024 "
-        "threads in a block, or more shared memory than limits.shared_block.",
+        "threads in a block.",
         "Return (0, 0) for what a launch would refuse.",
     ),
 }  # fmt: skip
@@ -187,6 +187,8 @@ def _why(
             f"The function returns {values[first]!r}, not two whole numbers (blocks, warps).",
             "`//` divides whole numbers; return blocks, warps.",
         )
+    if all(g == pair(*q)[::-1] for g, q in zip(got, questions)):
+        return "exchanged", "The two numbers are the wrong way round.", "return blocks, warps"
     for code, (mistake, why, advice) in _MISTAKES.items():
         if all(g == _blocks(q, **mistake) for g, q in zip(got, questions)):
             return code, why, advice
@@ -216,8 +218,7 @@ OCCUPANCY = Exercise(
     hint="Four numbers, and the smallest decides: `limits.warps // warps`, `limits.blocks`, the "
     "registers' and the shared memory's. Registers: a warp takes `32 * registers`, rounded up to "
     "256; a quarter of the SM holds `limits.registers // 4 // that` warps, the SM four times as "
-    "many. If one block alone has more than all (its warps rounded up to a multiple of 4), it is "
-    "0.",
+    "many.",
     difficulty=3,
     minutes=20,
     backend="gloo",
@@ -248,14 +249,24 @@ def best_cases(generator: random.Random) -> list[Case]:
         (32, 200, h100),
         (generator.randint(70, 200), generator.choice((0, 8, 16)), ada),
     ]
-    # The same again on a card whose blocks are fewer: small blocks are no use there.
+    # The same again on cards whose blocks are fewer: small blocks are no use there.
     kernels.append((32, 0, replace(a100, blocks=4, name="4 blocks an SM")))
+    kernels.append((32, 0, replace(a100, blocks=2, name="2 blocks an SM")))
     return [Case(((kernels,),), kernels, "kernels with figures from ptxas")]
 
 
-def _warps(kernel: Kernel, block: int) -> int:
+def _pair_of(kernel: Kernel, block: int) -> Pair:
     registers, shared, limits = kernel
-    return pair(registers, shared * block, block, limits)[1]
+    return pair(registers, shared * block, block, limits)
+
+
+def _warps(kernel: Kernel, block: int) -> int:
+    return _pair_of(kernel, block)[1]
+
+
+def _first_best(kernel: Kernel, sizes: list[int]) -> int:
+    """The first size with the most warps."""
+    return max(sizes, key=partial(_warps, kernel))
 
 
 def examine_best(case: Case, run: Run) -> Iterator[Finding]:
@@ -316,8 +327,29 @@ def _why_best(
             "all its resources until its last thread has finished: of equals, take the smallest.",
             "Go through the sizes from small to large, and replace the best only by a better one.",
         )
+    sizes = list(range(WARP, 1025, WARP))
+    if len({*got}) == 1:
+        return (
+            "always_the_same",
+            f"The answer is {got[0]} for every kernel and every card.",
+            "Try all sizes, and compare their warps: the second number of occupancy(…). The first "
+            "one is blocks, of which the smallest are always the most.",
+        )
+    if all(g == max(sizes, key=partial(_pair_of, k)) for k, g in zip(kernels, got)):
+        return (
+            "blocks_compared",
+            "The pairs (blocks, warps) are compared, and Python compares a pair by its first "
+            "number: the most blocks win, whatever they hold.",
+            "Compare the second number alone, occupancy(…)[1].",
+        )
+    if all(g == _first_best(k, sizes[:-1]) for k, g in zip(kernels, got)):
+        return (
+            "largest_left_out",
+            "Blocks of 1,024 threads are never tried.",
+            "range(32, 1025, 32): range stops before its end.",
+        )
     powers = [2**p for p in range(5, 11)]
-    if all(g in powers for g in got):
+    if all(g == _first_best(k, powers) for k, g in zip(kernels, got)):
         return (
             "powers_of_two",
             "Only powers of two are tried. 96 or 160 threads are blocks as good as any.",
@@ -333,7 +365,7 @@ def _why_best(
         "fewer_warps",
         f"A block of {block} threads has {_warps(kernel, block)} resident warps; {wanted[i]} would "
         f"have {most[i]}.",
-        "Try every multiple of 32 up to 1,024.",
+        "Compare the warps, occupancy(…)[1], of every multiple of 32 up to 1,024.",
     )
 
 

@@ -16,8 +16,8 @@ from autograder.exercises.cuda.shared import (
     is_close,
     missing_result,
     not_written,
+    quarters,
     trouble,
-    whole_floats,
 )
 from autograder.verdict import Finding, Place, Table
 
@@ -58,8 +58,8 @@ class _Expected:
 def cases(generator: random.Random) -> list[Case]:
     found = []
     for n, seed in ((4096, 0), (4096, 1), (1003, 2), (8, 3)):
-        x = whole_floats(generator, n)
-        order = f", streams in another order ({seed})" if seed else ""
+        x = quarters(generator, n)
+        order = f", streams in the order of --seed {seed}" if seed else ""
         expected = _Expected(2 * x + 1)
         found.append(Case(((x,),), expected, f"{n:,} elements{order}", {"seed": seed}))
     return found
@@ -80,7 +80,7 @@ def examine(case: Case, ran: Ran) -> Iterator[Finding]:
     if not wrong and not is_close(got, expected.out):
         table = comparison(got, expected.out)
         wrong = [Finding("wrong_values", f"{_RIGHT}: it is not.", property=_RIGHT, table=table)]
-    yield from wrong or [*_streams(ran), *_host(ran), *_left(ran)]
+    yield from wrong or [*_waited(ran), *_streams(ran), *_host(ran), *_left(ran)]
 
 
 def _too_early(ran: Ran, message: str) -> Finding:
@@ -94,6 +94,26 @@ def _too_early(ran: Ran, message: str) -> Finding:
         places=place,
         advice="An asynchronous copy is a promise. Before you return, wait for *every* stream "
         "that has one to keep: cudaStreamSynchronize, or cudaDeviceSynchronize for all.",
+    )
+
+
+def _waited(ran: Ran) -> Iterator[Finding]:
+    """A copy that had not run when cudaFree was called, and ran there."""
+    late = next(
+        (o for o in ran.run.operations if o.kind == "copy" and o.ran_in.startswith("cudaFree")),
+        None,
+    )
+    calls = [c.name for c in ran.run.calls if c.part == CELL]
+    if late is None or any(name in _WAITS for name in calls[calls.index(late.ran_in) :]):
+        return
+    yield Finding(
+        "free_waits",
+        f"Nobody waits for a copy before {late.ran_in} is called: it ran in there. Drivers do wait "
+        "before they free, but a function that keeps its buffers would hand out unfinished data.",
+        property=_READY,
+        places=(Place(late.line, note="queued here"),) if late.line else (),
+        advice="First wait for every stream, cudaStreamSynchronize(stream), or for all, "
+        "cudaDeviceSynchronize(); then free.",
     )
 
 
@@ -111,7 +131,7 @@ def _streams(ran: Ran) -> Iterator[Finding]:
     )
     if not launches:
         yield Finding("not_on_device", "No kernel was launched.", property=_STREAMS)
-    elif 0 in used or len(used) < 2:
+    elif 0 in used or (len(used) < 2 and len(launches) > 1):  # one piece needs one stream
         where = "the default stream" if 0 in used else "one stream"
         yield Finding(
             "one_stream",
@@ -188,8 +208,9 @@ OVERLAP = Exercise(
     cases=cases,
     examine=examine,
     hint="The order in one stream is kept: copy in, kernel, copy out of a piece need no waiting "
-    "between them. Pieces in different streams need memory of their own on the device. What the "
-    "program that was found lacks is one line before `cudaFree`… or two.",
+    "between them. Pieces in different streams need memory of their own on the device. The program "
+    "that was found ends when everything is queued: it lacks the wait, one line for each stream, "
+    "and after it all that gives back what it has taken.",
     difficulty=4,
     minutes=20,
     seconds=2.0,

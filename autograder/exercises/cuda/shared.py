@@ -10,35 +10,44 @@ import numpy as np
 from autograder.cuda_answer import CELL, Ran
 from autograder.verdict import Finding, Place, Table
 from course import cuda
-from course.cuda.outcome import EXITED, Fault
+from course.cuda.outcome import EXITED, Fault, Launch
 
 SENTINEL = -12345.0  # stands where a result belongs until somebody writes it: wrong, and not zero
 NOT_RUN = ("block_too_large", "block_too_deep", "empty_grid", "empty_block", "grid_too_large")
 
 
-def whole_floats(generator: random.Random, count: int) -> np.ndarray:
-    """Whole numbers below 1,000 as float32, none of them 0: sums of them are exact."""
-    seed = generator.getrandbits(32)
-    return np.random.default_rng(seed).integers(1, 1000, count).astype(np.float32)
+def quarters(generator: random.Random, count: int, below: int = 1000) -> np.ndarray:
+    """Multiples of ¼ as float32, none of them whole or 0: sums of them are exact.
+
+    Whole numbers would let pass a kernel that computes with ``int``.
+    """
+    numbers = np.random.default_rng(generator.getrandbits(32))
+    whole, part = numbers.integers(0, below, count), numbers.integers(1, 4, count)
+    return (whole + part / 4).astype(np.float32)
+
+
+def elements_text(count: int) -> str:
+    return f"{count:,} element{'s' * (count != 1)}"
 
 
 def trouble(ran: Ran, property_: str = "", leaving_out: Sequence[str] = ()) -> Iterator[Finding]:
     """The first thing that went wrong in the run itself, if any did."""
     fault = next((f for f in ran.run.errors if f.kind not in leaving_out), None)
     if fault is not None:
-        yield of_fault(fault, property_)
+        yield of_fault(fault, property_, ran.run.launches)
     elif ran.run.state != EXITED or ran.run.exit_code:
         code = ran.run.state if ran.run.state != EXITED else "exit_code"
         yield Finding(code, ran.run.failure, property=property_, places=())
 
 
-def of_fault(fault: Fault, property_: str = "") -> Finding:
+def of_fault(fault: Fault, property_: str = "", launches: Sequence[Launch] = ()) -> Finding:
+    """A fault as a finding; of one in a kernel also where that was launched, if by the answer."""
+    launched = next((x for x in launches if x.operation == fault.operation), None)
+    places = list(_places(fault))
+    if fault.kernel is not None and launched is not None and launched.part == CELL:
+        places += [Place(launched.line, note="launched here")] if launched.line else []
     return Finding(
-        fault.kind,
-        fault.message,
-        property=property_,
-        places=tuple(_places(fault)),
-        advice=fault.advice,
+        fault.kind, fault.message, property=property_, places=tuple(places), advice=fault.advice
     )
 
 
@@ -51,7 +60,7 @@ def _places(fault: Fault) -> Iterator[Place]:
 
 
 def text(value: float) -> str:
-    return "not written" if value == SENTINEL else f"{value:g}"
+    return "not written" if value == SENTINEL else f"{value:.8g}"
 
 
 def comparison(got: np.ndarray, wanted: np.ndarray, most: int = 6) -> Table:
@@ -63,6 +72,37 @@ def comparison(got: np.ndarray, wanted: np.ndarray, most: int = 6) -> Table:
 
 def is_close(got: np.ndarray, wanted: np.ndarray) -> bool:
     return got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+def added_to_old(got: np.ndarray, wanted: np.ndarray, name: str, property_: str) -> list[Finding]:
+    """Results that were added to what stood in the array before."""
+    if got.shape != wanted.shape or not np.allclose(got, wanted + SENTINEL, atol=1e-2):
+        return []
+    return [
+        Finding(
+            "added_to_old",
+            f"The right numbers were added to what stood in {name} before, and nobody said that "
+            "it is 0: cudaMalloc clears nothing.",
+            property=property_,
+            table=comparison(got.reshape(-1), wanted.reshape(-1)),
+            advice=f"{name}[…] = …, not +=.",
+        )
+    ]
+
+
+def whole_numbers(got: np.ndarray, property_: str) -> list[Finding]:
+    """Results without a fraction, of inputs that all have one (see :func:`quarters`)."""
+    if got.size < 3 or (got != np.trunc(got)).any():
+        return []
+    return [
+        Finding(
+            "whole_numbers",
+            "Every result is a whole number, and the inputs are not: on the way, they were stored "
+            "in whole numbers.",
+            property=property_,
+            advice="float for what holds them, not int.",
+        )
+    ]
 
 
 def missing_result(property_: str) -> Finding:

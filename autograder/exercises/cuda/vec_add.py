@@ -11,13 +11,16 @@ from autograder.cuda_answer import Ran
 from autograder.exercise import CUDA, Case, Exercise, Property
 from autograder.exercises.cuda.shared import (
     SENTINEL,
+    added_to_old,
     comparison,
+    elements_text,
     is_close,
     missing_result,
     not_written,
+    quarters,
     touched,
     trouble,
-    whole_floats,
+    whole_numbers,
 )
 from autograder.verdict import Finding, Table
 
@@ -71,9 +74,9 @@ def harness(kernel: str) -> str:
 def cases(generator: random.Random) -> list[Case]:
     found = []
     for n, block, spare in _LAUNCHES:
-        a, b = whole_floats(generator, n), whole_floats(generator, n)
+        a, b = quarters(generator, n), quarters(generator, n)
         grid = -(-n // block) + spare
-        label = f"{n:,} elements, {grid:,} blocks of {block} threads"
+        label = f"{elements_text(n)}, {grid:,} block{'s' * (grid != 1)} of {block} threads"
         options = {"touches": n < 2000}
         found.append(Case(((a, b, block, grid),), (a, b, block), label, options))
     return found
@@ -86,7 +89,9 @@ def examine(case: Case, ran: Ran) -> Iterator[Finding]:
     if found or got is None:
         yield from found or [missing_result(_SUMS)]
         return
-    yield from _wrong(got, a, b, block) or _spread(ran, len(a))
+    wrong = _wrong(got, a, b, block)
+    holes = wrong and wrong[0].code in ("tail_not_written", "holes")
+    yield from (_other_element(ran, block) if holes else []) or wrong or _spread(ran, len(a))
 
 
 def _wrong(got: np.ndarray, a: np.ndarray, b: np.ndarray, block: int) -> list[Finding]:
@@ -103,12 +108,39 @@ def _wrong(got: np.ndarray, a: np.ndarray, b: np.ndarray, block: int) -> list[Fi
     holes = list(not_written(got[:n], _SUMS, block=block))
     if holes or is_close(got[:n], wanted):
         return holes
-    return [
+    known = added_to_old(got[:n], wanted, "c", _SUMS) or whole_numbers(got[:n], _SUMS)
+    return known or [
         Finding(
             "wrong_values",
             "The result is not a[i] + b[i].",
             property=_SUMS,
             table=comparison(got[:n], wanted),
+            advice="Which elements does thread i read, what does it do with them, and where does "
+            "it write?",
+        )
+    ]
+
+
+def _other_element(ran: Ran, block: int) -> list[Finding]:
+    """Where elements are left out: a thread that works on another one than its own."""
+    if ran.run.touches is None or not len(ran.run.touches):
+        return []
+    writes = touched(ran, "d_c")
+    writes = writes[writes["write"] > 0]
+    own = writes["block"].astype(np.int64) * block + writes["thread"]
+    astray = writes[writes["offset"] // 4 != own]
+    if not len(astray):
+        return []
+    first = astray[0]
+    at, its = int(first["offset"]) // 4, int(first["block"]) * block + int(first["thread"])
+    return [
+        Finding(
+            "wrong_index",
+            f"Thread {first['thread']} of block {first['block']} writes element {at:,}. Its own "
+            f"is element {its:,}: the blocks before it have {block} threads each.",
+            property=_SUMS,
+            advice="i = blockIdx.x * blockDim.x + threadIdx.x. blockDim is how many threads a "
+            "block has, gridDim how many blocks there are.",
         )
     ]
 
@@ -118,7 +150,7 @@ def _spread(ran: Ran, n: int) -> list[Finding]:
     if ran.run.touches is None or not len(ran.run.touches):
         return []
     writes = touched(ran, "d_c")
-    writes = writes[writes["write"] == 1]
+    writes = writes[writes["write"] > 0]
     threads, counts = np.unique(writes[["block", "thread"]], return_counts=True)
     if counts.max(initial=0) <= 1:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from autograder.exercise import CUDA, Case, Exercise, Property
 from autograder.exercises.cuda.shared import (
     SENTINEL,
     comparison,
+    elements_text,
     is_close,
     missing_result,
+    quarters,
     trouble,
-    whole_floats,
 )
 from autograder.verdict import Finding, Place, Table
 
@@ -26,7 +27,8 @@ _FREED = "what was allocated is freed"
 _EMPTY = "nothing happens for n = 0"
 
 # (elements,)
-_SIZES = (1000, 256, 1, 20_011, 0)
+# The largest has more than 256 times 1,024: blocks that grow with n are then refused.
+_SIZES = (1000, 256, 1, 300_001, 0)
 
 HARNESS = r"""
 int main(int argc, char** argv) {
@@ -49,8 +51,8 @@ class _Expected:
 def cases(generator: random.Random) -> list[Case]:
     found = []
     for n in _SIZES:
-        a, b = whole_floats(generator, n), whole_floats(generator, n)
-        found.append(Case(((a, b),), _Expected(a, b), f"{n:,} elements"))
+        a, b = quarters(generator, n), quarters(generator, n)
+        found.append(Case(((a, b),), _Expected(a, b), elements_text(n)))
     return found
 
 
@@ -70,10 +72,20 @@ def examine(case: Case, ran: Ran) -> Iterator[Finding]:
         yield missing_result(_SUMS)
     elif not any(f.property == _SUMS for f in found):
         sums = _sums(got, expected)
-        yield from sums[:1] if not found else [replace(f, code="consequence") for f in sums[:1]]
+        yield from sums[:1] if not found else map(_consequence, sums[:1])
     if not found:
         yield from _failed_calls(ran)
     yield from _left(ran)
+
+
+def _consequence(sums: Finding) -> Finding:
+    """What another finding explains already: a guess at a second cause would lead astray."""
+    return Finding(
+        "consequence",
+        "So the sums are not in c, either.",
+        property=sums.property,
+        advice="First mend what stands above.",
+    )
 
 
 def _bytes(ran: Ran, n: int) -> Iterator[Finding]:
@@ -119,6 +131,16 @@ def _sums(got: np.ndarray, expected: _Expected) -> list[Finding]:
                 "cudaMemcpyDeviceToHost).",
             )
         ]
+    if is_close(got[:n], 2 * expected.a) or is_close(got[:n], 2 * expected.b):
+        return [
+            Finding(
+                "same_twice",
+                "One of the two inputs was added to itself.",
+                property=_SUMS,
+                table=table,
+                advice="Two arrays are copied to the device, each from its own on the host.",
+            )
+        ]
     if first == n // 256 * 256 and right[:first].all():
         return [
             Finding(
@@ -130,17 +152,9 @@ def _sums(got: np.ndarray, expected: _Expected) -> list[Finding]:
                 advice="(n + block - 1) / block blocks.",
             )
         ]
-    if is_close(got[:n], 2 * expected.a) or is_close(got[:n], 2 * expected.b):
-        return [
-            Finding(
-                "same_twice",
-                "One of the two inputs was added to itself.",
-                property=_SUMS,
-                table=table,
-            )
-        ]
     message = f"c is not a + b from element {first:,} on."
-    return [Finding("wrong_values", message, property=_SUMS, table=table)]
+    advice = "What does each of the three arrays on the device hold before the launch, and after?"
+    return [Finding("wrong_values", message, property=_SUMS, table=table, advice=advice)]
 
 
 def _not_on_device() -> Finding:

@@ -3,8 +3,8 @@
 
 inline void check_(cudaError_t error, const char* what, const char* file, int line) {
     if (error == cudaSuccess) return;
-    printf("%s failed in %s, line %d: %s (%s)\n", what, file, line, cudaGetErrorName(error),
-           cudaGetErrorString(error));
+    fprintf(stderr, "%s failed in %s, line %d: %s (%s)\n", what, file, line,
+            cudaGetErrorName(error), cudaGetErrorString(error));
     exit(1);
 }
 #define CUDA_CHECK(call) check_((call), #call, __FILE__, __LINE__)

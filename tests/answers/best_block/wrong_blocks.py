@@ -1,4 +1,4 @@
-# finding: powers_of_two
+# finding: always_the_same
 # the most blocks instead of the most warps
 def best_block(registers, shared_per_thread, limits, occupancy):
     return max(

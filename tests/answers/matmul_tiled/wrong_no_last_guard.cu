@@ -1,4 +1,4 @@
-// finding: out_of_bounds
+// finding: race_between_blocks
 // writes past the edge of c
 constexpr int TILE = 8;
 

@@ -1,4 +1,4 @@
-// finding: wrong_values
+// finding: tile_turned
 // row and column swapped within the tiles
 constexpr int TILE = 8;
 

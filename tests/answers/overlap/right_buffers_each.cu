@@ -14,11 +14,9 @@ void overlap(const float* in, float* out, int n) {
     }
     for (int begin = 0, s = 0; begin < n; begin += room, s = 1 - s) {
         int count = n - begin < room ? n - begin : room;
-        if (begin == 0 && n <= room) count = n / 2, begin = 0;
         cudaMemcpyAsync(buffer[s], in + begin, count * 4, cudaMemcpyHostToDevice, stream[s]);
         process<<<2, 128, 0, stream[s]>>>(buffer[s], buffer[s], count);
         cudaMemcpyAsync(out + begin, buffer[s], count * 4, cudaMemcpyDeviceToHost, stream[s]);
-        if (count < room && begin + count < n) begin += count - room;
     }
     for (int s = 0; s < 2; ++s) {
         cudaStreamSynchronize(stream[s]);

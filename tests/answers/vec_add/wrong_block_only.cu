@@ -1,4 +1,4 @@
-// finding: tail_not_written
+// finding: wrong_index
 // blockIdx alone: one element a block
 __global__ void vec_add(const float* a, const float* b, float* c, int n) {
     int i = blockIdx.x;

@@ -1,4 +1,4 @@
-// finding: holes
+// finding: wrong_index
 // gridDim where blockDim belongs
 __global__ void vec_add(const float* a, const float* b, float* c, int n) {
     int i = blockIdx.x * gridDim.x + threadIdx.x * 2;

@@ -3,7 +3,7 @@
 
 namespace {
 
-unsigned long mallocs, copies, launches, calls;  // counted for injection
+unsigned long mallocs, frees, copies, launches, calls;  // counted for injection
 
 bool drawn(const char* what, unsigned long number) {
     return config.inject_number == number && !strcmp(config.inject, what);
@@ -79,6 +79,7 @@ cudaError_t tell_bad_free(const char* kind, const void* pointer, const Allocatio
 cudaError_t free_memory(const char* call, void* pointer, bool host, const void* pc) {
     ENTER(call, pc);
     if (!pointer) return finish(call, pc, cudaSuccess);
+    if (drawn("free", ++frees)) return finish(call, pc, cudaErrorInvalidValue, true);
     wait_for_all();
     if (sticky) return finish(call, pc, sticky);
     Allocation* a = find(pointer);

@@ -26,7 +26,7 @@ struct Touch {
     uint32_t operation, block;
     uint32_t allocation, thread;
     uint64_t offset;
-    uint16_t bytes, write;
+    uint16_t bytes, write;  // 0 for a read, 1 for a write, 2 for an atomic update
     uint32_t unused;
 };
 Touch* touches;
@@ -140,14 +140,14 @@ void tell_uninitialised(Allocation& a, const void* p, unsigned bytes, const void
     json.send();
 }
 
-void record_touch(const Allocation& a, size_t offset, size_t bytes, bool write) {
+enum How { READ, WRITE, ATOMIC };
+
+void record_touch(const Allocation& a, size_t offset, size_t bytes, How how) {
     if (touch_count >= config.max_touches) return;
     extern unsigned running_block, running_thread;
     touches[touch_count++] = Touch{running.operation, running_block, a.id, running_thread, offset,
-                                   (uint16_t)bytes, write, a.space};
+                                   (uint16_t)bytes, (uint16_t)how, a.space};
 }
-
-enum How { READ, WRITE, ATOMIC };
 
 template <How how> __attribute__((noinline)) void check(const void* p, size_t bytes, const void* pc) {
     last_pc = pc;
@@ -159,7 +159,7 @@ template <How how> __attribute__((noinline)) void check(const void* p, size_t by
     if (__builtin_expect(offset >= a.bytes || bytes > a.bytes - offset || a.state != LIVE ||
                          misaligned, 0))
         return bad_access(p, bytes, how == READ ? "read" : how == WRITE ? "write" : "atomic", pc);
-    if (touches) record_touch(a, offset, bytes, how != READ);
+    if (touches) record_touch(a, offset, bytes, how);
     uint32_t pc32 = (uint32_t)((uintptr_t)pc - image_base);
     size_t first = offset / 4, last = (offset + bytes - 1) / 4;
     for (size_t word = first; word <= last; ++word) {

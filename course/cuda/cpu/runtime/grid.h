@@ -20,10 +20,10 @@ size_t shared_next, static_bytes;
 // Where each block's intervals began, in the order in which the blocks ran.
 uint64_t* block_starts;
 const unsigned long MAX_BLOCK_STARTS = 1ul << 24;
-unsigned long blocks_begun, block_stride, block_total;
+unsigned long blocks_begun, block_first_run, block_stride, block_total;
 
 unsigned long nth_block(unsigned long n) {
-    return (unsigned long)((unsigned __int128)n * block_stride % block_total);
+    return (unsigned long)(((unsigned __int128)n * block_stride + block_first_run) % block_total);
 }
 
 // Which block an interval of this launch belongs to, or -1.
@@ -39,13 +39,16 @@ long long block_of(uint64_t interval) {
 
 unsigned long common_divisor(unsigned long a, unsigned long b) { return b ? common_divisor(b, a % b) : a; }
 
-// Blocks run in any order: here in the natural one, or in steps of a number without a common
-// divisor, drawn from the seed.
+// Blocks run in any order: here in the natural one, or from one drawn from the seed, in steps of
+// a number without a common divisor.
 void choose_block_order(unsigned long total) {
+    const unsigned most = (unsigned)(total < 1u << 31 ? total : 1u << 31);
     block_total = total;
+    block_first_run = 0;
     block_stride = 1;
-    if (!config.seed || total < 3) return;
-    do block_stride = 1 + random_below((unsigned)(total < 1u << 31 ? total - 1 : 1u << 31));
+    if (!config.seed || total < 2) return;
+    block_first_run = random_below(most);
+    do block_stride = 1 + random_below(most - 1);
     while (common_divisor(block_stride, total) != 1);
 }
 

