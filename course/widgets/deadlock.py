@@ -41,6 +41,7 @@ def show(run: Run) -> View:
             text=describe(found, len(found) - 1),
             start=len(found) - 1,
             name="call",
+            numbered=False,
         )
     )
 

@@ -6,9 +6,11 @@
 # - send a tensor from one process to another, and say when that blocks;
 # - recognise a deadlock, say why it happened, and write exchanges that cannot deadlock;
 # - broadcast in ⌈log₂ n⌉ rounds where the obvious way takes n − 1;
-# - build the ring all-reduce, the algorithm behind most gradient averaging, and say how many bytes it sends and why that is so few.
+# - build the ring all-reduce, the algorithm behind most gradient averaging, and say how many bytes it sends and why that is so few;
+# - find what makes a whole training job stop, or a mean wrong, when one rank does something else than the others;
+# - measure what a message costs, predict the time of an exchange before it is run, and say when fewer bytes pay.
 #
-# **Time:** about two hours, 80 minutes of it for the four exercises. **Needs:** Python and PyTorch tensors. A CPU is enough: every "GPU" here is a real process of its own, and the same code runs on GPUs when there are enough.
+# **Time:** about six hours, four and a half of them for the sixteen exercises. Good places to stop are after the ring, and before the cost of a message is measured. **Needs:** Python and PyTorch tensors. A CPU is enough: every "GPU" here is a real process of its own, and the same code runs on GPUs when there are enough.
 #
 # An answer runs in fresh processes, not in this notebook. It sees what the next cell defines and what stands in its own cell, and nothing else.
 
@@ -159,7 +161,7 @@ launch(disagree, 2, torch.float32, torch.float64, backend="gloo")
 launch(disagree, 2, torch.int64, torch.float32, backend="gloo")
 
 # %% [markdown]
-# Three kinds of wrong, seen here with gloo. Equal sizes: the bits of an integer read as those of a float, and **no error**. Room for more than was sent: garbage in front, what was there before at the end, and **no error**. Room for less: the receiver is ended by an abort in C++, without a Python exception; in a training log you would only find the *other* rank, complaining that the connection was closed.
+# Three kinds of wrong, seen here with gloo. Equal sizes: the bits of an integer read as those of a float, and **no error**. Room for more than was sent: garbage in front, what was there before at the end, and **no error**. Room for less: the receiver is ended by an abort in C++, without a Python exception; what it says on its way out is C++; and what stands last in a training log is often the *other* rank, complaining that the connection was closed.
 #
 # The last one is not far-fetched. A first example that one meets in tutorials sends `torch.tensor([1, 2, 3])` and receives into `torch.zeros(3)`: the first is int64, the second float32. Make buffers with `torch.empty_like`, and a whole class of errors is gone.
 
@@ -233,7 +235,7 @@ def exchange(x: torch.Tensor) -> torch.Tensor:
 # %% check exchange
 
 # %% [markdown]
-# How many messages travel at the same time in your order? If only one rank receives first, there is no deadlock, but the messages wait for each other in a chain, n − 1 long. If every second rank does, two or three rounds are enough at any n. Change the number of ranks and look:
+# How many messages travel at the same time in your order? If only one rank receives first, there is no deadlock, but the messages wait for each other in a chain, n − 1 long. If every second rank does, two or three rounds are enough at any n. Change the number of ranks and look which message waits for which. (The ranks do not start at the same moment: some milliseconds before the first arrow are that.)
 
 
 # %%
@@ -1417,6 +1419,8 @@ legend = axes.legend()
 # 3. Between `isend` or `irecv` and `wait`, the buffer belongs to the library.
 # 4. A tree broadcasts in ⌈log₂ n⌉ rounds, because everybody who has the data helps.
 # 5. A ring all-reduce sends 2(n − 1)/n of the tensor from each rank, however many there are.
+# 6. Every rank makes the same calls in the same order, or some wait for ever; a mean over ranks is a sum divided by a count, both reduced.
+# 7. A message costs α for being one and β for each byte: few large ones, hidden behind computation, and fewer bytes only where choosing them is cheaper than sending them.
 #
 # ## Where to read on
 #

@@ -142,6 +142,13 @@ def _why_not(
             f"The result on {ranks_text(wrong)} is right, but it is a new tensor: x is as before.",
             "x += ... writes into x; x = x + ... makes a new tensor and calls it x.",
         )
+    if all(is_same(values[r], xs[r]) for r in wrong) and set(wrong) == set(range(size)):
+        return (
+            "x_unchanged",
+            "x is as it was before, on every rank: nothing was written into it.",
+            "The result belongs into the tensor that was given. x += … writes into it; "
+            "x = x + … makes a new tensor and only calls it x.",
+        )
     backwards = [xs[r] + ys[r] + xs[(r + 1) % size] for r in range(size)]
     if size > 2 and all(is_same(values[r], backwards[r]) for r in range(size)):
         return (
