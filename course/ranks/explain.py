@@ -224,7 +224,8 @@ def _unequal_transfer(sender: Outcome, receiver: Outcome, out: Call, into: Call)
         (sender.rank, receiver.rank),
         (_line(sender, out, f"sends {out.bytes} bytes"),
          _line(receiver, into, f"receives {into.bytes} bytes")),
-        "Both sides must agree on shape and dtype before the transfer.",
+        "Both sides must agree on shape and dtype before the transfer. Where tensors differ in "
+        "size, as a ring's chunks may: do both sides mean the same one?",
     )  # fmt: skip
 
 

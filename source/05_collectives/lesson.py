@@ -530,7 +530,7 @@ def all_gather(x: torch.Tensor) -> list[torch.Tensor]:
 # %% check all_gather
 
 # %% [markdown] exercise reduce_scatter
-# Every rank has n chunks. Chunk 0 of all ranks is added up and ends on rank 0, chunk 1 on rank 1, and so on. This is the one collective that *computes* while it communicates: what travels can be a sum already.
+# Every rank has n chunks. Chunk 0 of all ranks is added up and ends on rank 0, chunk 1 on rank 1, and so on. Here, as in all-reduce, the ranks *compute* while they communicate: what travels can be a sum already.
 #
 # Again it goes directly (send chunk i to rank i, add up what arrives), or round a ring: a chunk travels, and each rank on the way adds its own to it. In the ring, think backwards: chunk r must arrive at rank r in the *last* step. Where does its journey begin?
 

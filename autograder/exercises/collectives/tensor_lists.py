@@ -147,6 +147,11 @@ def count_bytes(
     elif max(sent) > wanted:
         code, advice = "too_many_bytes", too_many
         rank = sent.index(max(sent))
+        if sent[rank] * (size - 1) == wanted * size:
+            advice = (
+                f"{size - 1} messages from each rank are enough for {size} ranks: one more brings "
+                "each rank what it had to begin with."
+            )
         why = (
             f"The result is right, but rank {rank} sent {sent[rank]} bytes; {wanted} are enough: "
             f"{what}."

@@ -33,6 +33,7 @@ class _Record:
     """What the right program computes, and what some wrong ones do."""
 
     weights: float
+    summed: float  # the weight if gradients are added up and not divided
     alone: tuple[float, ...]  # by rank: the weight when nobody exchanges gradients
     losses: tuple[float, ...]  # by epoch: the mean over the ranks
     rank_0s: tuple[float, ...]  # by epoch: rank 0's own
@@ -56,7 +57,7 @@ def cases(generator: random.Random) -> list[Case]:
 
 def _record(batches: list[list[torch.Tensor]]) -> _Record:
     ranks, epochs = range(len(batches)), range(len(batches[0]))
-    w, alone = 0.0, [0.0 for _ in ranks]
+    w, summed, alone = 0.0, 0.0, [0.0 for _ in ranks]
     losses, rank_0s, afterwards = [], [], []
     for epoch in epochs:
         now = [batches[r][epoch] for r in ranks]
@@ -65,8 +66,9 @@ def _record(batches: list[list[torch.Tensor]]) -> _Record:
         rank_0s.append(each[0])
         w -= STEP * sum(_gradient(w, batch) for batch in now) / len(now)
         afterwards.append(sum(_loss(w, batch) for batch in now) / len(now))
+        summed -= STEP * sum(_gradient(summed, batch) for batch in now)
         alone = [v - STEP * _gradient(v, batch) for v, batch in zip(alone, now, strict=True)]
-    return _Record(w, tuple(alone), tuple(losses), tuple(rank_0s), tuple(afterwards))
+    return _Record(w, summed, tuple(alone), tuple(losses), tuple(rank_0s), tuple(afterwards))
 
 
 def _loss(w: float, batch: torch.Tensor) -> float:
@@ -102,6 +104,13 @@ def _weights(record: _Record, run: Run) -> Iterator[Finding]:
         code = "wrong_type"
         why = f"Rank {rank} returns {kind_text(run.values[rank])}, not the weight."
         advice = "Return w, a tensor with one number."
+    elif len(run) > 1 and all(_near(value, record.summed) for value in values):
+        code = "sum_not_mean"
+        why = (
+            "The weights are those of steps along the sum of the ranks' gradients, not along their "
+            f"mean: {len(run)} times too far."
+        )
+        advice = "Divide what the all_reduce of the gradients gives by the number of ranks."
     elif len(run) > 1 and all(
         _near(value, own) for value, own in zip(values, record.alone, strict=True)
     ):
@@ -175,6 +184,8 @@ def _reports(record: _Record, run: Run) -> Iterator[Finding]:
     elif _all_near(losses, [loss * size for loss in record.losses]):
         code, why = "summed", f"What is printed is {size} times the mean: the sum over the ranks."
         advice = "Divide by the number of ranks."
+    elif all(abs(a - b) <= 0.0051 for a, b in zip(losses, record.losses, strict=True)):
+        code, why = "rounded", "The losses are right, and rounded to less than three places."
     elif _all_near(losses, record.afterwards):
         code = "after_the_step"
         why = "The loss printed is that after the step; the program reports the one before."
