@@ -122,15 +122,21 @@ class Ledger:
         Raises:
             torch.OutOfMemoryError: there is no room; in torch's words, and nothing is counted.
         """
-        size = -(-size // self._rounding) * self._rounding
+        size = self._rounded(size)
         with self._lock:
-            self._read_notes()
-            if self._current + size > self.capacity:
-                raise self._out_of_memory(size)
-            self._count(time.perf_counter(), size, kind)
-            if self._current > self._peak:
-                self._keep_peak()
+            self._take(size, kind)
         return Block(self, size, kind, storage)
+
+    def resize(self, block: Block, size: int) -> None:
+        """The block grows or shrinks where it is.
+
+        Raises:
+            torch.OutOfMemoryError: there is no room; the block is as it was.
+        """
+        size = self._rounded(size)
+        with self._lock:
+            self._take(size - block.bytes, block.kind)
+            block.bytes = size
 
     def relabel(self, block: Block, kind: str) -> None:
         """The block now holds something else: an activation that became an output, say."""
@@ -142,6 +148,17 @@ class Ledger:
             self._count(now, -block.bytes, block.kind)
             self._count(now, block.bytes, kind)
             block.kind = kind
+
+    def _rounded(self, size: int) -> int:
+        return -(-size // self._rounding) * self._rounding
+
+    def _take(self, size: int, kind: str) -> None:
+        self._read_notes()
+        if self._current + size > self.capacity:
+            raise self._out_of_memory(size)
+        self._count(time.perf_counter(), size, kind)
+        if self._current > self._peak:
+            self._keep_peak()
 
     def _read_notes(self) -> None:
         while self._freed:

@@ -107,15 +107,22 @@ def on_device(inner: torch.Tensor, ledger: Ledger, kind: str) -> VirtualTensor:
     try:
         block = ledger.allocate(storage.nbytes(), kind, storage._cdata)
     except torch.OutOfMemoryError as error:
-        kinds.failed()
-        if torch._C._current_autograd_node() is None:
+        if not _put_off(error):
             raise
-        # An exception that leaves an operation inside backward would end the process: on its
-        # way out torch asks the device a question in Python, which none may be while one is
-        # pending. So backward goes on, with what did not fit uncounted, and is told afterwards.
-        late.append(error)
         block = Block(ledger, 0, kind, storage._cdata)
     return wrap(inner, block)
+
+
+def _put_off(error: torch.OutOfMemoryError) -> bool:
+    """Keep it until backward has ended, if that is running."""
+    kinds.failed()
+    if torch._C._current_autograd_node() is None:
+        return False
+    # An exception that leaves an operation inside backward would end the process: on its
+    # way out torch asks the device a question in Python, which none may be while one is
+    # pending. So backward goes on, with what did not fit uncounted, and is told afterwards.
+    late.append(error)
+    return True
 
 
 late: list[torch.OutOfMemoryError] = []  # errors of the backward that is running
@@ -180,10 +187,27 @@ def _outer(inner: torch.Tensor, virtual: list[VirtualTensor], ledger: Ledger) ->
     storage = inner.untyped_storage()._cdata
     for tensor in virtual:
         if inner is tensor.content:
+            if inner.size() != tensor.size():
+                _resized(tensor)
             return tensor
         if tensor.block.storage == storage:
             return wrap(inner, tensor.block)
     return on_device(inner, ledger, kinds.of_result(virtual))
+
+
+def _resized(tensor: VirtualTensor) -> None:
+    """Give the tensor the size that its inner one has now.
+
+    An operation with ``out=`` resizes what it writes to. torch makes arange, eye and others
+    so: an empty tensor first, then the numbers.
+    """
+    inner, block = tensor.content, tensor.block
+    try:
+        block.ledger.resize(block, inner.untyped_storage().nbytes())
+    except torch.OutOfMemoryError as error:
+        if not _put_off(error):
+            raise
+    tensor.data = wrap(inner, block)
 
 
 # Operations that need more than that.

@@ -41,30 +41,87 @@ def test_a_device_is_torchs_own(devices):
     "make",
     [
         lambda **d: torch.empty(3, **d).fill_(1),
+        lambda **d: torch.empty_strided((2, 3), (3, 1), **d).fill_(1),
         lambda **d: torch.zeros(2, 3, **d),
+        lambda **d: torch.ones(5, dtype=torch.int16, **d),
         lambda **d: torch.full((2,), 3.5, **d),
         lambda **d: torch.arange(5, **d),
+        lambda **d: torch.arange(6.0, **d),
+        lambda **d: torch.arange(1, 9, 2, **d),
         lambda **d: torch.linspace(0, 1, 7, **d),
+        lambda **d: torch.logspace(0, 1, 7, **d),
         lambda **d: torch.eye(3, **d),
+        lambda **d: torch.eye(3, 4, **d),
         lambda **d: torch.randn(4, **d),
         lambda **d: torch.rand(4, dtype=torch.float64, **d),
+        lambda **d: torch.normal(0.0, 2.0, (4,), **d),
         lambda **d: torch.randint(9, (4,), **d),
+        lambda **d: torch.randint(3, 9, (4,), **d),
         lambda **d: torch.randperm(9, **d),
         lambda **d: torch.tril_indices(3, 3, **d),
+        lambda **d: torch.triu_indices(3, 4, **d),
+        lambda **d: torch.hann_window(6, **d),
+        lambda **d: torch.hamming_window(6, **d),
+        lambda **d: torch.bartlett_window(6, **d),
+        lambda **d: torch.blackman_window(6, **d),
+        lambda **d: torch.fft.fftfreq(6, **d),
         lambda **d: torch.tensor([1.5, 2.5], **d),
+        lambda **d: torch.tensor(2.5, **d),
+        lambda **d: torch.scalar_tensor(2.5, **d),
+        lambda **d: torch.asarray([1.5, 2.5], **d),
         lambda **d: torch.as_tensor(np.arange(3), **d),
         lambda **d: torch.zeros_like(torch.ones(2), **d),
+        lambda **d: torch.ones_like(torch.zeros(2), **d),
+        lambda **d: torch.full_like(torch.zeros(2), 3.5, **d),
+        lambda **d: torch.rand_like(torch.zeros(2), **d),
+        lambda **d: torch.randn_like(torch.zeros(2), **d),
+        lambda **d: torch.randint_like(torch.zeros(2), 9, **d),
+        lambda **d: torch.ones(2).new_zeros(3, **d),
         lambda **d: torch.ones(2).new_full((2,), 7.0, **d),
+        lambda **d: torch.ones(2).new_tensor([7.0], **d),
     ],
 )
-def test_factories_give_the_cpus_numbers_on_the_device(devices, make):
+def test_factories_give_the_cpus_numbers_on_the_device_and_are_counted(devices, make):
     torch.manual_seed(0)
     expected = make(device="cpu")
     torch.manual_seed(0)
     made = make(device="vgpu:2")
     assert made.device == devices[2]
     assert made.dtype == expected.dtype
+    assert made.shape == expected.shape
+    assert made.stride() == expected.stride()
     assert torch.equal(made.cpu(), expected)
+    assert ledger(made.device).current == expected.untyped_storage().nbytes()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: torch.zeros_like(x),
+        lambda x: torch.empty_like(x),
+        lambda x: torch.full_like(x, 3.5),
+        lambda x: torch.randn_like(x),
+        lambda x: x.new_zeros(6),
+        lambda x: x.new_empty((2, 3)),
+        lambda x: x.new_tensor([1.0] * 6),
+        lambda x: torch.add(x, 1, out=torch.empty(0, device=x.device)),
+    ],
+)
+def test_what_is_made_like_another_is_counted_beside_it(devices, make):
+    x = torch.ones(6, device=devices[1])
+    made = make(x)
+    assert (made.device, made.numel()) == (devices[1], 6)
+    assert ledger(1).current == 2 * 24
+
+
+def test_what_is_made_without_numbers_is_counted():
+    with gpus(2, "1 KiB", compute=False):
+        made = torch.arange(6.0, device="vgpu:1")
+        assert made.shape == (6,)
+        assert ledger(1).current == 24
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.arange(1000, device="vgpu:1")
+        assert ledger(1).current == 24
 
 
 def test_a_device_may_be_the_default(devices):
