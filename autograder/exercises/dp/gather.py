@@ -12,6 +12,7 @@ import torch
 from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.dp.place import (
     TorchsOwn,
+    attempt,
     described,
     leaves,
     map_tensors,
@@ -20,8 +21,10 @@ from autograder.exercises.dp.place import (
 )
 from autograder.exercises.dp.scatter import numbered
 from autograder.exercises.dp.shared import (
+    a_or_an,
     form_difference,
     grad_findings,
+    raised_finding,
     rows_text,
     same_numbers,
     tensors_in,
@@ -45,7 +48,9 @@ def call_gather(answer: Callable[..., Any], outputs: list[Any], target: int) -> 
             for output, d in zip(outputs, devices, strict=True)
         ]
         floats = [t.requires_grad_() for t in leaves(placed) if t.is_floating_point()]
-        whole = answer(placed, devices[target])
+        whole, error = attempt(answer, placed, devices[target])
+        if error:
+            return {"error": error, "torchs_own": own.used}
         total = weighted_sum(_squared(whole))
         if total is not None:
             total.backward()
@@ -105,9 +110,54 @@ def whole_of(outputs: list[Any]) -> Any:
 def examine_gather(case: Case, run: Run) -> Iterator[Finding]:
     value = value_of(run)
     outputs, _ = case.expected
+    if "error" in value:
+        yield from list(torchs_own(value, "gather", _ROWS)) or [_raises(outputs, value["error"])]
+        return
     wanted, got = whole_of(outputs), value["whole"]
     found = list(_form(got, wanted)) or list(_numbers(got, wanted)) or list(_place(got, value))
     yield from found or list(_gradients(outputs, value)) or torchs_own(value, "gather", _ROWS)
+
+
+def _raises(outputs: list[Any], error: dict[str, Any]) -> Finding:
+    """The likely cause, by what torch says and by what is gathered."""
+    first, said = outputs[0], error["text"]
+    if "on the same device" in said:
+        return raised_finding(
+            error,
+            "not_moved",
+            "Tensors on different devices are put together.",
+            _PLACE,
+            "Move each piece to the device first, and then put them together.",
+        )
+    if "equal size" in said:
+        return raised_finding(
+            error,
+            "stacked",
+            "torch.stack takes tensors of one size only, and pieces may have different numbers "
+            "of rows.",
+            _ROWS,
+            "torch.cat puts pieces one after the other along the first dimension.",
+        )
+    if "zero-dimensional" in said:
+        return raised_finding(
+            error,
+            "scalars_fail",
+            "torch.cat takes no tensors without dimensions.",
+            _FORM,
+            "torch.stack makes a vector of scalars; unsqueeze(0) gives each one a dimension.",
+        )
+    if isinstance(first, torch.Tensor):
+        return raised_finding(error)
+    return raised_finding(
+        error,
+        "nested_fails",
+        "gather works for tensors, and not for nested outputs; each of these is "
+        f"{a_or_an(type(first).__name__)}.",
+        _FORM,
+        "Make a tuple, list or dict of the same form, and for each of its entries call the "
+        "function again, with that entry of every output; zip(*outputs) pairs the entries of "
+        "tuples. None stays None.",
+    )
 
 
 def _form(got: dict[str, Any], wanted: Any) -> Iterator[Finding]:

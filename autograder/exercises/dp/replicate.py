@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -45,7 +46,8 @@ def call_replicate(
             "moved": _difference(started, moved),
             "torchs_own": own.used,
         }
-        return value | _use(module, replicas[:count], devices, seed)
+        value |= _use(module, replicas[:count], devices, seed)
+        return value | {"at_once": _use_at_once(module, replicas[:count], devices, seed)}
 
 
 def _kind(value: Any) -> str:
@@ -73,13 +75,36 @@ def _use(module: Net, replicas: Any, devices: list[torch.device], seed: int) -> 
         total = total + output.sum().to("cpu") * (i + 1)
     if total.requires_grad:
         total.backward()  # type: ignore[no-untyped-call]
-    named = module.named_parameters()
+    grads = {n: p.grad for n, p in module.named_parameters()}
     return {
         "outputs": shown,
         "devices": [str(device) for device in devices],
         "notes": module.notes.forwards,
-        "grads": {n: None if p.grad is None else p.grad.cpu() for n, p in named},
+        "grads": {n: None if g is None else g.cpu() for n, g in grads.items()},
     }
+
+
+def _use_at_once(module: Net, replicas: Any, devices: list[torch.device], seed: int) -> Any:
+    """The replicas' forwards in threads, all of them begun before any goes on."""
+    shown: list[dict[str, Any]] = [{} for _ in replicas]
+    inputs = [data(seed + i, 4)[0].to(device) for i, device in enumerate(devices)]
+    module.notes.forwards = []
+    module.notes.meeting = threading.Barrier(len(replicas))
+
+    def work(i: int) -> None:
+        try:
+            output = replicas[i](inputs[i])
+            shown[i] = {"device": str(output.device), "value": output.detach().cpu()}
+        except Exception as error:
+            shown[i] = {"error": str(error)}
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(replicas))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    met = all(note["met"] for note in module.notes.forwards)
+    return {"outputs": shown, "met": met}
 
 
 def replicate_cases(generator: random.Random) -> list[Case]:
@@ -102,7 +127,7 @@ def replicate_cases(generator: random.Random) -> list[Case]:
 
 def examine_replicate(case: Case, run: Run) -> Iterator[Finding]:
     value = value_of(run)
-    for look in (_replicas, _module, _outputs, _gradients, _notes, _traffic):
+    for look in (_replicas, _module, _outputs, _at_once, _gradients, _notes, _traffic):
         found = list(look(case, value))
         if found:
             yield from found
@@ -187,6 +212,40 @@ def _outputs(case: Case, value: dict[str, Any]) -> Iterator[Finding]:
                 advice="Are all its parameters and buffers copies of the module's?",
             )
             return
+
+
+def _at_once(case: Case, value: dict[str, Any]) -> Iterator[Finding]:
+    """Looked at when each replica by itself is right."""
+    wanted, outputs = _wanted_outputs(case), value["at_once"]["outputs"]
+    advice = (
+        "Each replica needs a module object of its own, in which its own tensors stand and stay. "
+        "torch.func.functional_call, for one, puts tensors into the module that it is given, and "
+        "takes them out again after the call."
+    )
+    for i, (output, right) in enumerate(zip(outputs, wanted, strict=True)):
+        if "error" not in output and is_close(output["value"], right.detach()):
+            continue
+        what = (
+            f"fails: {output['error'].splitlines()[0]}"
+            if "error" in output
+            else "computes something else."
+        )
+        yield Finding(
+            "shared_module",
+            "Called one after the other, the replicas compute what the module does. Called at "
+            f"the same time, in threads, they get in each other's way: replica {i} {what}",
+            property=_COMPUTES,
+            advice=advice,
+        )
+        return
+    if not value["at_once"]["met"]:
+        yield Finding(
+            "one_at_a_time",
+            "Called at the same time, in threads, the replicas wait for each other: while one "
+            "computes, no other does.",
+            property=_COMPUTES,
+            advice="What do they share that only one may use at a time? " + advice,
+        )
 
 
 def _wanted_outputs(case: Case) -> list[torch.Tensor]:

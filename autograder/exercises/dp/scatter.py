@@ -12,6 +12,7 @@ import torch
 from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.dp.place import (
     TorchsOwn,
+    attempt,
     described,
     leaves,
     map_tensors,
@@ -19,9 +20,11 @@ from autograder.exercises.dp.place import (
     weighted_sum,
 )
 from autograder.exercises.dp.shared import (
+    a_or_an,
     form_difference,
     grad_findings,
     listed_text,
+    raised_finding,
     rows_text,
     same_numbers,
     tensors_in,
@@ -45,7 +48,13 @@ def call_scatter(
         if at_home:
             batch = map_tensors(lambda t: t.to(devices[0]), batch)
         floats = [t.requires_grad_() for t in leaves(batch) if t.is_floating_point()]
-        pieces = answer(batch, list(devices))
+        pieces, error = attempt(answer, batch, list(devices))
+        if error:
+            return {
+                "error": error,
+                "plain": _of_plain(answer, devices),
+                "torchs_own": own.used,
+            }
         listed = isinstance(pieces, (list, tuple))
         total = weighted_sum(list(pieces)) if listed else None
         if total is not None:
@@ -56,6 +65,15 @@ def call_scatter(
             "grads": [None if t.grad is None else t.grad.cpu() for t in floats],
             "torchs_own": own.used,
         }
+
+
+_PLAIN = "train"  # what is no tensor
+
+
+def _of_plain(answer: Callable[..., Any], devices: Sequence[torch.device]) -> Any:
+    """What the answer makes of a value that is no tensor; None if it raises."""
+    pieces, error = attempt(answer, _PLAIN, list(devices))
+    return None if error else described(pieces)
 
 
 def numbered(generator: random.Random, rows: int, columns: int = 3) -> torch.Tensor:
@@ -85,6 +103,7 @@ def scatter_cases(generator: random.Random) -> list[Case]:
         case(numbered(generator, 9), 4),
         case(numbered(generator, 9), 4, True, ", the batch on the first of them"),
         case(nested(generator, 10), 4, what=", a nested batch"),
+        case(nested(generator, 9), 4, what=", a nested batch"),
         case(numbered(generator, 2), 4),
         case((numbered(generator, 7), torch.arange(7)), 3, True, ", a pair"),
         case(numbered(generator, 12), 4),
@@ -105,6 +124,9 @@ def _chunk(count: int, number: int, tensor: torch.Tensor) -> torch.Tensor:
 def examine_scatter(case: Case, run: Run) -> Iterator[Finding]:
     value = value_of(run)
     batch, count = case.expected
+    if "error" in value:
+        yield from list(torchs_own(value, "scatter", _SIZES)) or [_raises(case, value)]
+        return
     wanted = pieces_of(batch, count)
     got = value["pieces"]
     found = list(_listed(got))
@@ -115,6 +137,46 @@ def examine_scatter(case: Case, run: Run) -> Iterator[Finding]:
         found = placed or _storage(got["items"], wanted, value["devices"])
         found = [*found, *_gradients(case, value)]
     yield from found or torchs_own(value, "scatter", _SIZES)
+
+
+def _raises(case: Case, value: dict[str, Any]) -> Finding:
+    """Tensors alone come first among the cases: who raises here has got those right."""
+    batch, count = case.expected
+    error, plain = value["error"], value["plain"]
+    if isinstance(batch, torch.Tensor):
+        return raised_finding(error)
+    each = {"is": "list", "items": [{"is": "plain", "value": _PLAIN}] * count}
+    if plain is not None and plain != each:
+        shown = plain.get("value", [item.get("value") for item in plain.get("items", [])])
+        return raised_finding(
+            error,
+            "plain_value",
+            f"The batch has entries that are no tensors, and for such a one, {_PLAIN!r}, scatter "
+            f"returns {shown!r}.",
+            _FORM,
+            "What is no tensor goes to every device as it is. If your function calls itself for "
+            "each entry, it has to return such a value once for each device, in a list.",
+        )
+    number = len(pieces_of(batch, count))
+    if number < count:
+        return raised_finding(
+            error,
+            "pieces_not_devices",
+            f"There are fewer pieces ({number}) than devices ({count}) here; with as many, a "
+            "nested batch is cut.",
+            _FORM,
+            "torch.chunk may make fewer pieces than there are devices. Take their number from "
+            "what your function returned for an entry.",
+        )
+    return raised_finding(
+        error,
+        "nested_fails",
+        "scatter works for a tensor, and not for a nested batch; this one is "
+        f"{a_or_an(type(batch).__name__)}.",
+        _FORM,
+        "For a tuple, list or dict, scatter each entry by calling the function again, and put "
+        "the i-th pieces together.",
+    )
 
 
 def _listed(got: dict[str, Any]) -> Iterator[Finding]:

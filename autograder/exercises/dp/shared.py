@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from autograder.exercises.collectives.shared import a_or_an, listed_text, short_text
-from autograder.verdict import Finding
+from autograder.verdict import Finding, Place
 
 __all__ = [
     "a_or_an",
@@ -16,6 +16,7 @@ __all__ = [
     "grad_findings",
     "is_close",
     "listed_text",
+    "raised_finding",
     "rows_text",
     "same_numbers",
     "short_text",
@@ -99,7 +100,37 @@ def rows_text(tensor: torch.Tensor, most: int = 8) -> str:
     return " ".join(f"{x:g}" for x in first[:most]) + (" …" if len(first) > most else "") or "none"
 
 
-def torchs_own(value: dict[str, Any], name: str, property_: str) -> Iterator[Finding]:
+def raised_finding(
+    error: dict[str, Any],
+    code: str = "exception",
+    why: str = "",
+    property_: str = "",
+    advice: str = "",
+) -> Finding:
+    """An exception of the answer (see place.raised), told by ``why`` it was raised."""
+    first = error["text"].splitlines()[0]
+    line = error["line"]
+    where = f" at line {line}" if line else ""
+    said = f"The code raised {first}{'' if first.endswith('.') else '.'}"
+    if where:
+        said = f"The code raised {first.rstrip('.')}{where}."
+    return Finding(
+        code,
+        f"{why} {said}".strip(),
+        property=property_,
+        places=(Place(line, note=first),) if line else (),
+        advice=advice,
+        detail=error["detail"],
+    )
+
+
+def torchs_own(
+    value: dict[str, Any],
+    name: str,
+    property_: str,
+    advice: str = "Tensors move with tensor.to(device), and autograd brings gradients back the "
+    "same way: nothing else is needed.",
+) -> Iterator[Finding]:
     """The exercise handed to the library that it is about: torch has all its parts."""
     used = set(value.get("torchs_own", []))
     own = f"torch.nn.parallel.{name}"
@@ -109,8 +140,7 @@ def torchs_own(value: dict[str, Any], name: str, property_: str) -> Iterator[Fin
             "torchs_own",
             f"This answer calls {what}; here you are to do without torch's own.",
             property=property_,
-            advice="Tensors move with tensor.to(device), and autograd brings gradients back the "
-            "same way: nothing else is needed.",
+            advice=advice,
         )
 
 

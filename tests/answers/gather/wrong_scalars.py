@@ -1,4 +1,4 @@
-# finding: exception
+# finding: scalars_fail
 # torch.cat refuses scalars (C58)
 def gather(outputs, device):
     first = outputs[0]

@@ -1,14 +1,15 @@
 class Replica(nn.Module):
+    """A copy of the module's form, into which its own tensors are put while it runs."""
+
     def __init__(self, module, device):
         super().__init__()
-        self.original = [module]  # in a list: not a module of this module
-        moved = {}
+        self.form = [copy.deepcopy(module)]  # in a list: not a module of this module
+        self.tensors = {}
         for name, tensor in (*module.named_parameters(), *module.named_buffers()):
-            moved[name] = tensor.to(device)
-        self.tensors = moved
+            self.tensors[name] = tensor.to(device)
 
     def forward(self, *args):
-        return torch.func.functional_call(self.original[0], self.tensors, args)
+        return torch.func.functional_call(self.form[0], self.tensors, args)
 
 
 def replicate(module, devices):

@@ -1,0 +1,11 @@
+# finding: pieces_not_devices
+# expects a piece for each device, in a nested batch
+def scatter(batch, devices):
+    if isinstance(batch, torch.Tensor):
+        return [c.to(d) for c, d in zip(batch.chunk(len(devices)), devices)]
+    if isinstance(batch, dict):
+        parts = {k: scatter(v, devices) for k, v in batch.items()}
+        return [{k: v[i] for k, v in parts.items()} for i in range(len(devices))]
+    if isinstance(batch, (tuple, list)):
+        return [type(batch)(parts) for parts in zip(*(scatter(item, devices) for item in batch))]
+    return [batch] * len(devices)
