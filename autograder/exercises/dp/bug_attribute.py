@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,8 +13,8 @@ from torch.nn.functional import mse_loss
 
 from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.ddp.shared import names_text
-from autograder.exercises.dp.place import some_gpus
-from autograder.exercises.dp.shared import is_close, short_text, value_of
+from autograder.exercises.dp.place import attempt, some_gpus
+from autograder.exercises.dp.shared import is_close, raised_finding, short_text, value_of
 from autograder.verdict import Finding, Table
 from course.ranks.outcome import Run
 
@@ -37,6 +38,16 @@ class Net(nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = torch.relu(self.inner(x))
         return self.head(hidden), hidden.square().mean(1)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A loss that somebody computes who is wrong in this way, and what to tell them."""
+
+    code: str
+    loss: torch.Tensor
+    why: str
+    advice: str
 
 
 def parameters(seed: int) -> dict[str, torch.Tensor]:
@@ -71,22 +82,48 @@ def call_penalised(answer: Callable[..., Any], seed: int, rows: int, count: int)
         net.load_state_dict(weights, strict=False)
         parallel = nn.DataParallel(net.to(devices[0]), device_ids=[d.index for d in devices])
         forwards: list[int] = []
+        inner: dict[str, int] = {}  # rows that the layer inner computed, by device
+        net.get_submodule("inner").register_forward_hook(
+            lambda m, inputs, output: _note_rows(inner, output)
+        )
         parallel.register_forward_pre_hook(lambda *_: forwards.append(1))
         steps = []
         for step in range(STEPS):
             x, y = (part.to(devices[0]) for part in rows_of(seed + step, rows))
             forwards.clear()
+            inner.clear()
             net.zero_grad()
-            loss = answer(parallel, x, y)
+            loss, error = attempt(answer, parallel, x, y)
+            if error:
+                return {"error": error}
             grads = {n: p.grad for n, p in net.named_parameters()}
             steps.append(
                 {
-                    "loss": float(loss) if isinstance(loss, (int, float)) else repr(loss)[:80],
+                    "loss": _number(loss),
+                    "is": _kind(loss),
                     "grads": {n: None if g is None else g.cpu() for n, g in grads.items()},
                     "through_parallel": len(forwards),
+                    "rows_at_home": inner.get(str(devices[0]), 0),
                 }
             )
         return {"steps": steps}
+
+
+def _note_rows(noted: dict[str, int], output: torch.Tensor) -> None:
+    device = str(output.device)
+    noted[device] = noted.get(device, 0) + len(output)  # only home's is asked for
+
+
+def _kind(loss: Any) -> str:
+    if isinstance(loss, (int, float)):
+        return "number"
+    return "tensor" if isinstance(loss, torch.Tensor) else type(loss).__name__
+
+
+def _number(loss: Any) -> float | str:
+    if isinstance(loss, torch.Tensor) and loss.numel() == 1:
+        return loss.item()
+    return float(loss) if isinstance(loss, (int, float)) else repr(loss)[:80]
 
 
 def penalised_cases(generator: random.Random) -> list[Case]:
@@ -107,10 +144,14 @@ def examine_penalised(case: Case, run: Run) -> Iterator[Finding]:
             advice="The cell holds both, the class Net and the step.",
         )
         return
+    if "error" in value:
+        yield _raises(value["error"])
+        return
     seed, rows, count = case.expected
     for step, seen in enumerate(value["steps"]):
         truth = _Truth(seed, step, rows, count)
         found = [*_work(seen), *_loss(seen, truth, step)] or list(_gradients(seen, truth, step))
+        found = found or list(_again(seen, rows, count))
         if found:
             yield from found
             return
@@ -126,6 +167,8 @@ class _Truth:
         self._sizes = [len(chunk) for chunk in self._x.chunk(count)]
         self.error, penalties = self._parts()
         self.loss = self.error + WEIGHT * penalties.mean()
+        self.unweighted = self.error + penalties.mean()
+        self.hidden_summed = self.error + WEIGHT * HIDDEN * penalties.mean()
         self.pieces = [piece.mean() for piece in penalties.split(self._sizes)]
         self.mean_of_means = self.error + WEIGHT * torch.stack(self.pieces).mean()
         self.sum = self.error + WEIGHT * torch.stack(self.pieces).sum()
@@ -135,12 +178,43 @@ class _Truth:
         output, penalties = self._net(self._x)
         return mse_loss(output, self._y), penalties
 
+    def with_hidden(self, activation: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """The loss with other hidden values than relu's."""
+        hidden = activation(self._net.inner(self._x))
+        error = mse_loss(self._net.head(hidden), self._y)
+        return error + WEIGHT * hidden.square().mean()
+
     def gradients(self, loss: torch.Tensor) -> dict[str, torch.Tensor]:
         names = [name for name, _ in self._net.named_parameters()]
         return dict(zip(names, self._gradients(loss), strict=True))
 
     def _gradients(self, loss: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return torch.autograd.grad(loss, list(self._net.parameters()), retain_graph=True)
+
+
+def _raises(error: dict[str, Any]) -> Finding:
+    if "grad can be implicitly created only for scalar" in error["text"]:
+        return raised_finding(
+            error,
+            "vector_loss",
+            "backward() begins at one number, and this loss has several.",
+            _LOSS,
+            "parallel(x) returns more than one penalty. Which mean of them does the loss contain?",
+        )
+    return raised_finding(error)
+
+
+def _again(seen: dict[str, Any], rows: int, count: int) -> Iterator[Finding]:
+    """A right loss, for which home has computed what the replicas had computed already."""
+    own = len(torch.empty(rows).chunk(count)[0])
+    if count > 1 and seen["rows_at_home"] >= own + rows:
+        yield Finding(
+            "computed_again",
+            "The loss is right, and for the penalty the layer inner was computed once more at "
+            f"home, for all rows: {seen['rows_at_home']} rows in all, and home's piece has {own}.",
+            property=_WORK,
+            advice="Let forward return what the penalty needs. The replicas have computed it.",
+        )
 
 
 def _work(seen: dict[str, Any]) -> Iterator[Finding]:
@@ -156,11 +230,28 @@ def _work(seen: dict[str, Any]) -> Iterator[Finding]:
 def _loss(seen: dict[str, Any], truth: _Truth, step: int) -> Iterator[Finding]:
     got = seen["loss"]
     if _equal(got, truth.loss):
+        if seen["is"] != "number":
+            yield Finding(
+                "not_a_number",
+                f"The loss that is returned is right, and is a {seen['is']}; it is to be a number.",
+                property=_LOSS,
+                advice="return loss.item()",
+            )
+        return
+    if isinstance(got, str):
+        yield Finding(
+            "not_a_number",
+            f"penalised_step_fixed returns {short_text(got)}; it is to return one number, the "
+            "loss.",
+            property=_LOSS,
+            advice="return loss.item()",
+        )
         return
     code, why, advice = (
         "wrong_loss",
         "it is not the mean squared error plus 0.1 times the mean penalty of all rows.",
-        "return loss.item()",
+        "Compare it with F.mse_loss(output, y) + 0.1 * (the mean of the squares of "
+        "relu(inner(x)), over all rows and all hidden values).",
     )
     if _equal(got, truth.error):
         code, why = "penalty_lost", "this is the mean squared error alone; the penalty is missing."
@@ -178,13 +269,55 @@ def _loss(seen: dict[str, Any], truth: _Truth, step: int) -> Iterator[Finding]:
     elif _equal(got, truth.sum) or _equal(got, truth.sum_of_rows):
         code, why = "penalty_summed", "the penalties are added up, not averaged over the rows."
         advice = "With more devices, or more rows, the penalty would weigh more."
+    for mistake in _mistakes(truth) if code == "wrong_loss" else ():
+        if _equal(got, mistake.loss):
+            code, why, advice = mistake.code, mistake.why, mistake.advice
+            break
+    one, other = _alike(got, truth.loss.item())
     yield Finding(
         code,
-        f"In step {step + 1} the loss is {short_text(got)}, and {truth.loss.item():.6g} on one "
-        f"device: {why}",
+        f"In step {step + 1} the loss is {one}, and {other} on one device: {why}",
         property=_LOSS,
         advice=advice,
     )
+
+
+def _mistakes(truth: _Truth) -> list[Mistake]:
+    return [
+        Mistake(
+            "weight_forgotten",
+            truth.unweighted,
+            "the penalty counts whole.",
+            "The loss is the mean squared error plus 0.1 times the penalty.",
+        ),
+        Mistake(
+            "hidden_summed",
+            truth.hidden_summed,
+            f"a row's penalty is the sum over its {HIDDEN} hidden values, not their mean.",
+            "hidden.square().mean(1)",
+        ),
+        Mistake(
+            "no_relu",
+            truth.with_hidden(lambda x: x),
+            "the hidden values have been used without the relu.",
+            "hidden = torch.relu(self.inner(x))",
+        ),
+        Mistake(
+            "tanh",
+            truth.with_hidden(torch.tanh),
+            "the hidden values are tanh's, and not relu's.",
+            "hidden = torch.relu(self.inner(x))",
+        ),
+    ]
+
+
+def _alike(one: float, other: float) -> tuple[str, str]:
+    """Both with as many digits, so many that they differ."""
+    for digits in (4, 6, 9, 12):
+        texts = f"{one:.{digits}f}", f"{other:.{digits}f}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _equal(got: Any, wanted: torch.Tensor) -> bool:

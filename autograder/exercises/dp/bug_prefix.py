@@ -18,7 +18,17 @@ from course.ranks.outcome import Run
 _LOADED = "every tensor is loaded, saved with DataParallel or without"
 _STRICT = "a checkpoint that does not fit is refused"
 
-PREFIX = "module."
+OTHER_PREFIX = "with 'policy.' before every name"  # seven characters, as module. has
+_DAMAGE = {
+    "one missing": "A tensor of the model is not in the checkpoint, and nothing complains: it "
+    "keeps the numbers that it began with.",
+    "one too many": "The checkpoint has a tensor that the model has not, and nothing complains: "
+    "so it is another model's.",
+    "one renamed": "A tensor of the checkpoint has a name that the model has not, and nothing "
+    "complains: the model's own keeps the numbers that it began with.",
+    OTHER_PREFIX: "All names in the checkpoint begin with 'policy.', and nothing complains. "
+    "DataParallel writes 'module.' before names, and nothing else: this is another model's.",
+}
 
 
 class Wrapped(nn.Module):
@@ -38,7 +48,20 @@ class Plain(nn.Module):
         self.head = nn.Linear(4, 2, bias=False)
 
 
-_MODELS: dict[str, type[nn.Module]] = {"plain": Plain, "adapter": Wrapped}
+class Alone(nn.Module):
+    """All that it has is in a part called module: its own names begin as DataParallel's do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.module = nn.Linear(3, 4)
+
+
+_MODELS: dict[str, type[nn.Module]] = {"plain": Plain, "adapter": Wrapped, "alone": Alone}
+_CALLED = {
+    "plain": "a model",
+    "adapter": "a model with a part called module",
+    "alone": "a model whose only part is called module",
+}
 
 
 def build(name: str, seed: int) -> nn.Module:
@@ -74,6 +97,8 @@ def call_load(
 def _damaged(state: dict[str, torch.Tensor], damage: str) -> dict[str, torch.Tensor]:
     """A checkpoint of something else: a tensor too few, too many, or of another name."""
     state = dict(state)
+    if damage == OTHER_PREFIX:
+        return {f"policy.{name}": tensor for name, tensor in state.items()}
     last = list(state)[-1]
     if damage != "one too many":
         state.pop(last)
@@ -84,8 +109,7 @@ def _damaged(state: dict[str, torch.Tensor], damage: str) -> dict[str, torch.Ten
 
 def load_cases(generator: random.Random) -> list[Case]:
     def case(name: str, saved: bool, loads: bool, damage: str = "") -> Case:
-        which = "a model with a part called module" if name == "adapter" else "a model"
-        text = f"{which} saved {_with(saved)} and loaded {_with(loads)} DataParallel"
+        text = f"{_CALLED[name]} saved {_with(saved)} and loaded {_with(loads)} DataParallel"
         if damage:
             text += f", {damage}"
         arguments = (name, generator.randrange(1 << 30), saved, loads, damage)
@@ -98,9 +122,13 @@ def load_cases(generator: random.Random) -> list[Case]:
         case("plain", False, True),
         case("adapter", False, False),
         case("adapter", True, False),
+        case("alone", False, False),
+        case("alone", True, False),
+        case("alone", False, True),
         case("plain", True, False, "one missing"),
         case("plain", False, False, "one too many"),
         case("plain", True, True, "one renamed"),
+        case("plain", False, False, OTHER_PREFIX),
     ]
 
 
@@ -116,12 +144,11 @@ def examine_load(case: Case, run: Run) -> Iterator[Finding]:
         if value["error"] is None:
             yield Finding(
                 "accepts_anything",
-                "The checkpoint is not this model's, and nothing complains. Some tensors keep the "
-                "numbers they began with, or some of the file's are dropped, and the model "
-                "computes nonsense as if trained.",
+                _DAMAGE[damage],
                 property=_STRICT,
-                advice="strict=False is for those who look at what load_state_dict returns: "
-                "missing_keys and unexpected_keys.",
+                advice="load_state_dict compares all names, unless strict=False is given; then it "
+                "returns what does not fit, and somebody has to look. Names that are cut, filled "
+                "in or left out before it is called are beyond its reach.",
             )
         return
     rows = tuple((key, "yes" if there else "no") for key, there in loaded.items())

@@ -13,8 +13,14 @@ from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.ddp.models import Parts, mean_squared
 from autograder.exercises.ddp.shared import names_text
 from autograder.exercises.dp.models import Net, build, data
-from autograder.exercises.dp.place import TorchsOwn, described, some_gpus
-from autograder.exercises.dp.shared import is_close, listed_text, value_of
+from autograder.exercises.dp.place import (
+    TorchsOwn,
+    attempt,
+    bytes_moved,
+    described,
+    some_gpus,
+)
+from autograder.exercises.dp.shared import is_close, listed_text, raised_finding, value_of
 from autograder.verdict import Finding, Table
 from course.ranks.outcome import Run
 
@@ -37,7 +43,9 @@ def call_data_parallel(
             x, y = (part.to(home) for part in data(seed + step, rows))
             module.notes.forwards = []
             module.notes.meeting = threading.Barrier(len(x.chunk(count)))
-            output = answer(module, x, list(devices))
+            output, error = attempt(answer, module, x, list(devices))
+            if error:
+                return {"error": error, "torchs_own": _whole(own)}
             steps.append({"output": described(output), "forwards": module.notes.forwards})
             if isinstance(output, torch.Tensor) and output.requires_grad:
                 if output.shape == y.shape and output.device == home:
@@ -53,8 +61,14 @@ def call_data_parallel(
             "steps": steps,
             "devices": [str(device) for device in devices],
             "module_on": sorted({str(p.device) for p in module.parameters()}),
-            "torchs_own": [name for name in own.used if name == "nn.DataParallel"],
+            "moved": bytes_moved(devices),
+            "torchs_own": _whole(own),
         }
+
+
+def _whole(own: TorchsOwn) -> list[str]:
+    """Its four parts may be torch's, the whole may not."""
+    return [name for name in own.used if name == "nn.DataParallel"]
 
 
 def data_parallel_cases(generator: random.Random) -> list[Case]:
@@ -88,6 +102,9 @@ def examine_data_parallel(case: Case, run: Run) -> Iterator[Finding]:
             advice="Use your four functions, copied into this cell, or torch's four.",
         )
         return
+    if "error" in value:
+        yield _raises(rows, count, value)
+        return
     for step, seen in enumerate(value["steps"]):
         x, y = data(seed + step, rows)
         module.zero_grad()
@@ -106,7 +123,23 @@ def examine_data_parallel(case: Case, run: Run) -> Iterator[Finding]:
             for name, parameter in module.named_parameters():
                 if name in wanted:
                     parameter.sub_(wanted[name], alpha=RATE)
-    yield from _moved(value)
+    yield from list(_moved(value)) or _idle(value, rows, count)
+
+
+def _raises(rows: int, count: int, value: dict[str, Any]) -> Finding:
+    """A batch with as many pieces as devices comes first among the cases."""
+    pieces = len(torch.empty(rows).chunk(count))
+    if pieces == count:
+        return raised_finding(value["error"])
+    return raised_finding(
+        value["error"],
+        "pieces_not_devices",
+        f"{rows} row{'s' * (rows > 1)} for {count} devices make {pieces} "
+        f"piece{'s' * (pieces > 1)}, so some devices get none; where every device gets one, this "
+        "answer raises nothing.",
+        _WORK,
+        "As many replicas as pieces: replicate to devices[:len(pieces)].",
+    )
 
 
 def _output(got: dict[str, Any], wanted: torch.Tensor, step: int, home: str) -> Iterator[Finding]:
@@ -140,6 +173,14 @@ def _output(got: dict[str, Any], wanted: torch.Tensor, step: int, home: str) -> 
                 property=_OUTPUT,
                 advice="Replicate in every forward. The weights change in between, at home only.",
             )
+        elif (factor := _factor(got["value"], wanted)) is not None:
+            yield Finding(
+                "scaled_output",
+                f"Every number of the output is {factor:.4g} times what the module computes.",
+                property=_OUTPUT,
+                advice="Gathering puts rows one after the other, and adds or averages nothing: "
+                "there is nothing to divide by.",
+            )
         else:
             yield Finding(
                 "wrong_numbers",
@@ -147,6 +188,14 @@ def _output(got: dict[str, Any], wanted: torch.Tensor, step: int, home: str) -> 
                 property=_OUTPUT,
                 advice="Are the rows in order, and each piece computed by its own replica?",
             )
+
+
+def _factor(got: torch.Tensor, wanted: torch.Tensor) -> float | None:
+    """What all numbers have been multiplied by; None if it is not one factor."""
+    if got.dtype != wanted.dtype or not wanted.abs().max():
+        return None
+    factor = (got * wanted).sum() / wanted.square().sum()
+    return factor.item() if is_close(got, wanted * factor) else None
 
 
 def _home_alone(
@@ -230,6 +279,22 @@ def _work(
             "The replicas run one after the other: while one computes, all other devices wait.",
             property=_WORK,
             advice="A thread for each replica: parallel_apply.",
+        )
+
+
+def _idle(value: dict[str, Any], rows: int, count: int) -> Iterator[Finding]:
+    """On virtual devices, bytes are counted: nothing goes where there are no rows."""
+    pieces = len(torch.empty(rows).chunk(count))
+    sent = value["moved"][0] if value["moved"] else []
+    idle = [i for i in range(pieces, len(sent)) if sent[i]]
+    if idle:
+        device = value["devices"][idle[0]]
+        yield Finding(
+            "idle_replicas",
+            f"{device} gets no rows, and {sent[idle[0]]:,} bytes were sent to it in {STEPS} "
+            "steps: a model for nothing.",
+            property=_WORK,
+            advice="Cut the batch first, and replicate to devices[:len(pieces)].",
         )
 
 

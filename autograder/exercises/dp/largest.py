@@ -18,6 +18,7 @@ from course.ranks.outcome import Run
 
 ROW = 1000  # bytes on the first device for each row of the batch
 LAYERS = 4  # in each of which a row needs as much
+FITS, FULL, BROKEN = "fits", "out of memory", "another error"
 FIXED = 5000  # bytes that a step needs whatever the batch
 
 _RIGHT = "the largest batch that fits"
@@ -33,7 +34,7 @@ def call_largest_batch(
     answer: Callable[..., Any], largest: int, limit: int, fails_at: int | None
 ) -> dict[str, Any]:
     """A step on devices whose memory ends after ``largest`` rows."""
-    tries: list[tuple[int, bool]] = []
+    tries: list[tuple[int, str]] = []  # rows, and how it ended
     with some_gpus(1, FIXED + ROW * largest + ROW // 2) as (device,):
 
         def step(rows: int) -> None:
@@ -41,8 +42,9 @@ def call_largest_batch(
                 raise ValueError(f"a step takes a whole number of rows from 1 on, not {rows!r}")
             if len(tries) >= limit:
                 raise TooManyTries(f"{limit} steps have been tried")
-            tries.append((rows, False))
+            tries.append((rows, FULL))
             if fails_at is not None and rows >= fails_at:
+                tries[-1] = (rows, BROKEN)
                 raise Mistake("CUDA error: device-side assert triggered")
             weights = torch.empty(FIXED, dtype=torch.uint8, device=device)
             activations = []
@@ -50,7 +52,7 @@ def call_largest_batch(
                 layer = torch.empty(ROW // LAYERS * rows, dtype=torch.uint8, device=device)
                 activations.append(layer)
             del weights, activations
-            tries[-1] = (rows, True)
+            tries[-1] = (rows, FITS)
 
         shown: dict[str, Any] = {}
         try:
@@ -61,7 +63,7 @@ def call_largest_batch(
             if fails_at is None or not _leads_to_mistake(error):
                 raise
             shown["raised"] = True
-    return {**shown, "tries": [[rows, fitted] for rows, fitted in tries]}
+    return {**shown, "tries": [list(one) for one in tries]}
 
 
 class TooManyTries(BaseException):
@@ -114,14 +116,16 @@ def examine_largest_batch(case: Case, run: Run) -> Iterator[Finding]:
 
 def _table(tries: list[list[Any]]) -> Table:
     shown = tries[:16]
-    rows = [(str(rows), "fits" if fitted else "out of memory") for rows, fitted in shown]
-    return Table(("rows tried", ""), tuple(rows + [("…", "")] * (len(tries) > len(shown))))
+    rows = [(str(rows), ended) for rows, ended in shown]
+    return Table(
+        ("rows tried", "how it ended"), tuple(rows + [("…", "")] * (len(tries) > len(shown)))
+    )
 
 
 def _held(case: Case, tries: list[list[Any]]) -> Iterator[Finding]:
     """A batch that would fit with nothing else around, and did not."""
     largest = case.expected[0]
-    failed = [rows for rows, fitted in tries if not fitted and rows <= largest]
+    failed = [rows for rows, ended in tries if ended == FULL and rows <= largest]
     if failed:
         yield Finding(
             "holds_memory",
@@ -140,11 +144,16 @@ def _count(case: Case, value: dict[str, Any]) -> Iterator[Finding]:
     if value.get("too_many") or len(tries) > most:
         steps = {b[0] - a[0] for a, b in pairwise(tries)}
         linear = len(steps) == 1 and len(tries) > 3
+        step = steps.pop() if linear else 0
         yield Finding(
             "too_many_tries",
             f"{f'More than {most}' if value.get('too_many') else len(tries)} steps were tried, "
             f"where {most} are enough"
-            + (f"; the search goes up by {steps.pop()} each time." if linear else "."),
+            + (
+                f"; the search goes {'up' if step > 0 else 'down'} by {abs(step)} each time."
+                if linear
+                else "."
+            ),
             property=_TRIES,
             table=_table(tries),
             advice="What fits with b rows fits with fewer, too. Double until it does not fit, "

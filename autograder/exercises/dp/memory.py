@@ -113,6 +113,24 @@ _SUMMED = (
     "Backward through replicate carries the replicas' gradients home and adds them; only the "
     "module's parameters have a .grad that stays."
 )
+_DOWN = (
+    "The rows of a piece are rounded down here; torch.chunk rounds up, and the last piece gets "
+    "what is left."
+)
+
+
+def _rows_down(step: Step, device: int) -> int:
+    """Who cuts into pieces of ``rows // devices`` and gives the last device the rest."""
+    size = step.rows // step.devices
+    last = device == step.devices - 1
+    return step.rows - device * size if last else size
+
+
+def _rows_lost(step: Step, device: int) -> int:
+    """The same, and nobody gets the rest."""
+    return step.rows // step.devices
+
+
 _MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
     "parameters": (
         Misconception(
@@ -126,6 +144,12 @@ _MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
             _all_devices(_parameters),
             "A device that gets no rows gets no replica either.",
             "How many pieces does torch.chunk make?",
+        ),
+        Misconception(
+            "rows_rounded_down",
+            lambda s, d: _parameters(s, d) if s.rows // s.devices else 0,
+            _DOWN,
+            "All pieces but the last have ⌈rows / devices⌉ rows.",
         ),
         Misconception(
             "no_biases",
@@ -174,6 +198,12 @@ _MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
             "Adam keeps two numbers for each weight: means of the gradient and of its square.",
             "SGD keeps nothing, with momentum one number, Adam two.",
         ),
+        Misconception(
+            "momentum_forgotten",
+            lambda s, d: 0 if s.optimizer == "momentum" else _state(s, d),
+            "SGD with momentum keeps a number for each weight: its velocity.",
+            "SGD keeps nothing, with momentum one number, Adam two.",
+        ),
     ),
     "activations": (
         Misconception(
@@ -208,6 +238,34 @@ _MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
             "keeps the same tensor.",
             "What a Linear layer returns is gone as soon as tanh has used it.",
         ),
+        Misconception(
+            "outputs_counted_too",
+            lambda s, d: s.rows_on(d) * (_kept(s) + s.widths[-1]) * NUMBER,
+            "The last layer's results are counted here; they are outputs, and are gathered at "
+            "home.",
+            "After the last Linear comes no activation, and no layer needs its result.",
+        ),
+        Misconception(
+            "whole_batch_at_home",
+            lambda s, d: (
+                _activations(s, d) + (0 if d else (s.rows - s.rows_on(0)) * s.widths[0]) * NUMBER
+            ),
+            "Home is counted with the input of all rows; the first layer there keeps home's piece "
+            "only.",
+            "The batch itself is no activation: backward through the first layer needs the piece.",
+        ),
+        Misconception(
+            "rows_rounded_down",
+            lambda s, d: _rows_down(s, d) * _kept(s) * NUMBER,
+            _DOWN,
+            "All pieces but the last have ⌈rows / devices⌉ rows.",
+        ),
+        Misconception(
+            "rows_rounded_down",
+            lambda s, d: _rows_lost(s, d) * _kept(s) * NUMBER,
+            _DOWN,
+            "All pieces but the last have ⌈rows / devices⌉ rows.",
+        ),
     ),
     "outputs": (
         Misconception(
@@ -236,6 +294,20 @@ _MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
             lambda s, d: 0 if d else 2 * s.rows_on(0) * s.widths[-1] * NUMBER,
             "Home has the outputs of all rows, not only those of its own.",
             "The loss is computed from all rows, in one place.",
+        ),
+        Misconception(
+            "outputs_elsewhere_too",
+            lambda s, d: _outputs(s, 0) if not d else s.rows_on(d) * s.widths[-1] * NUMBER,
+            "Home is right; the other devices' own outputs have been gathered, and are gone from "
+            "there.",
+            "Nothing that backward needs is the result of the last Linear itself.",
+        ),
+        Misconception(
+            "outputs_elsewhere_too",
+            lambda s, d: _outputs(s, 0) if not d else 2 * s.rows_on(d) * s.widths[-1] * NUMBER,
+            "Home is right; the other devices' own outputs have been gathered, and are gone from "
+            "there.",
+            "The loss is computed at home, once, and nothing of it is anywhere else.",
         ),
     ),
 }
@@ -272,6 +344,7 @@ def memory_cases(generator: random.Random) -> list[Case]:
         case(Step(widths(9, 14, 12, 7), 90, 4, "Adam", "gelu")),
         case(Step(widths(10, 8, 40), 33, 4, "momentum", "tanh")),
         case(Step(widths(8, 10), 9, 4, "Adam", "tanh")),
+        case(Step(widths(8, 10), 5, 4, "momentum", "tanh")),
         case(Step(widths(12, 9, 9, 6), 2, 3, "Adam", "gelu")),
         case(Step(widths(1024, 4096, 1000), 256, 8, "Adam", "gelu")),
         case(Step(widths(9, 12, 7), 10, 1, "momentum", "gelu")),
@@ -317,17 +390,35 @@ def _kind(
     )
 
 
+def _continued(sentence: str) -> str:
+    """After a colon; SGD stays SGD."""
+    word = sentence.split()[0]
+    return sentence if word.isupper() and len(word) > 1 else sentence[0].lower() + sentence[1:]
+
+
 def _cause(
     step: Step, kind: str, got: Sequence[float | None], wanted: Sequence[int]
 ) -> tuple[str, str, str]:
     if None in got:
-        return "kind_missing", f"device {got.index(None)} has no entry {kind!r}.", ""
+        return (
+            "kind_missing",
+            f"device {got.index(None)} has no entry {kind!r}.",
+            f"The keys are {', '.join(map(repr, KINDS))}, spelled like this.",
+        )
+    below = next((i for i, g in enumerate(got) if g is not None and g < 0), None)
+    if below is not None:
+        return (
+            "negative",
+            f"device {below} would have {got[below]:,.0f} bytes, and no device has fewer than 0. "
+            f"{step.rows} rows do not reach all {step.devices} devices.",
+            "The rows that are left for a device may be none: max(0, ...).",
+        )
     if all(_near(g, w / NUMBER, 0.01) for g, w in zip(got, wanted, strict=True)):
         return "numbers_not_bytes", "these are numbers, not bytes.", "A float32 has 4 bytes."
     for wrong in _MISCONCEPTIONS[kind]:
         theirs = [wrong.bytes(step, d) for d in range(step.devices)]
         if all(_near(g, t, 0.01) for g, t in zip(got, theirs, strict=True)):
-            return wrong.code, f"{wrong.why[0].lower()}{wrong.why[1:]}", wrong.advice
+            return wrong.code, _continued(wrong.why), wrong.advice
     first = next(i for i, (g, w) in enumerate(zip(got, wanted, strict=True)) if not _near(g, w))
     return (
         f"wrong_{kind.split()[0]}",

@@ -13,8 +13,15 @@ import torch
 
 from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.dp.models import PATIENCE
-from autograder.exercises.dp.place import TorchsOwn, described, some_gpus
-from autograder.exercises.dp.shared import same_numbers, short_text, torchs_own, value_of
+from autograder.exercises.dp.place import TorchsOwn, attempt, described, raised, some_gpus
+from autograder.exercises.dp.shared import (
+    listed_text,
+    raised_finding,
+    same_numbers,
+    short_text,
+    torchs_own,
+    value_of,
+)
 from autograder.verdict import Finding, Table
 from course.ranks.outcome import Run
 
@@ -28,15 +35,21 @@ class Broken(ValueError):
     """What a replica raises here."""
 
 
+Calls = list[tuple[int, torch.Tensor]]  # the replica's number, and what it was given
+
+
 class Replica:
     """Waits until all replicas run, ends the earlier the higher its number, and notes it."""
 
-    def __init__(self, number: int, count: int, fails: bool, meeting: threading.Barrier) -> None:
-        self.number, self.fails, self.meeting = number, fails, meeting
+    def __init__(
+        self, number: int, count: int, fails: bool, meeting: threading.Barrier, calls: Calls
+    ) -> None:
+        self.number, self.fails, self.meeting, self.calls = number, fails, meeting, calls
         self.pause = 0.02 * (count - number)
         self.met = self.ended = False
 
     def __call__(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        self.calls.append((self.number, x))
         with contextlib.suppress(threading.BrokenBarrierError):
             self.meeting.wait(PATIENCE)
             self.met = True
@@ -55,31 +68,64 @@ def call_parallel_apply(
     count = len(numbers)
     with some_gpus(count) as devices:
         meeting = threading.Barrier(count)
-        replicas = [Replica(i, count, i in failing, meeting) for i in range(count)]
+        calls: Calls = []
+        replicas = [Replica(i, count, i in failing, meeting, calls) for i in range(count)]
         inputs = [
             (numbers[i].to(d).requires_grad_(), torch.ones(2, dtype=numbers.dtype, device=d))
             for i, d in enumerate(devices)
         ]
         shown: dict[str, Any] = {"devices": [str(device) for device in devices]}
-        with torch.set_grad_enabled(grad):
-            try:
-                outputs = answer(list(replicas), inputs, list(devices))
-            except Exception as error:
-                if not failing:
-                    raise
-                shown["error"] = _shown_error(error)
+        with torch.set_grad_enabled(grad), _noting_threads() as in_threads:
+            if failing:
+                shown |= _expecting_an_error(answer, list(replicas), inputs, list(devices))
             else:
-                shown["outputs"] = described(outputs)
-                shown["grad"] = [
-                    t.requires_grad
-                    for t in (outputs if isinstance(outputs, (list, tuple)) else [])
-                    if isinstance(t, torch.Tensor)
-                ]
-        # As they are at the moment when the answer comes back.
-        shown["ended"] = [r.ended for r in replicas]
-        shown["met"] = [r.met for r in replicas]
+                outputs, error = attempt(answer, list(replicas), inputs, list(devices))
+                shown |= {"raised": error} if error else _shown_outputs(outputs)
+            # As they are at the moment when the answer comes back.
+            shown["ended"] = [r.ended for r in replicas]
+            shown["met"] = [r.met for r in replicas]
+            shown["calls"] = [[number, _whose_input(x, inputs)] for number, x in list(calls)]
+            shown["in_threads"] = list(in_threads)
         shown["torchs_own"] = own.used
         return shown
+
+
+@contextlib.contextmanager
+def _noting_threads() -> Iterator[list[dict[str, Any]]]:
+    """The exceptions that end threads meanwhile; they are printed as ever."""
+    noted: list[dict[str, Any]] = []
+    before = threading.excepthook
+
+    def hook(args: Any) -> None:
+        if args.exc_value is not None:
+            noted.append(raised(args.exc_value))
+        before(args)
+
+    threading.excepthook = hook
+    try:
+        yield noted
+    finally:
+        threading.excepthook = before
+
+
+def _expecting_an_error(answer: Callable[..., Any], *args: Any) -> dict[str, Any]:
+    try:
+        return _shown_outputs(answer(*args))
+    except Exception as error:
+        return {"error": _shown_error(error)}
+
+
+def _shown_outputs(outputs: Any) -> dict[str, Any]:
+    items = outputs if isinstance(outputs, (list, tuple)) else []
+    grad = [t.requires_grad for t in items if isinstance(t, torch.Tensor)]
+    return {"outputs": described(outputs), "grad": grad}
+
+
+def _whose_input(x: torch.Tensor, inputs: list[Any]) -> int | None:
+    for i, (own, _) in enumerate(inputs):
+        if own is x or torch.equal(own.detach().cpu(), x.detach().cpu()):
+            return i
+    return None
 
 
 def _shown_error(error: BaseException) -> dict[str, Any]:
@@ -119,8 +165,22 @@ def examine_parallel_apply(case: Case, run: Run) -> Iterator[Finding]:
     if failing:
         yield from _error(value, failing)
         return
+    torchs = list(torchs_own(value, "parallel_apply", _TOGETHER, _THREADS))
+    if "raised" in value:
+        yield from torchs or [raised_finding(value["raised"])]
+        return
     found = list(_outputs(case, value)) or list(_together(value)) or list(_mode(case, value))
-    yield from found or torchs_own(value, "parallel_apply", _TOGETHER)
+    yield from found or torchs
+
+
+_THREADS = (
+    "threading.Thread(target=work, args=(i,)) makes a thread for replica i; start() all of them, "
+    "then join() all of them."
+)
+_LATE = (
+    "A function made in a loop reads the loop's variable when it runs, and not when it was made. "
+    "Give the thread its own i: threading.Thread(target=work, args=(i,))."
+)
 
 
 def _outputs(case: Case, value: dict[str, Any]) -> Iterator[Finding]:
@@ -129,18 +189,7 @@ def _outputs(case: Case, value: dict[str, Any]) -> Iterator[Finding]:
     got = value["outputs"]
     items = got.get("items", []) if got["is"] in ("list", "tuple") else []
     if len(items) != len(wanted) or any(item["is"] != "tensor" for item in items):
-        kinds = ", ".join(item["is"] for item in items)
-        early = not all(value["ended"])
-        yield Finding(
-            "not_joined" if early else "outputs_missing",
-            "parallel_apply came back before all replicas had ended: outputs are missing."
-            if early
-            else f"parallel_apply returns {got.get('value', got['is'])}"
-            + (f" of {kinds}" if kinds else "")
-            + f"; it is to return a list with the outputs of all {len(wanted)} replicas.",
-            property=_ORDER,
-            advice="Start all threads, then join() all of them, then collect the outputs.",
-        )
+        yield _missing(got, items, value)
         return
     if all(same_numbers(a, b) for a, b in zip(items, wanted, strict=True)):
         return
@@ -157,8 +206,13 @@ def _outputs(case: Case, value: dict[str, Any]) -> Iterator[Finding]:
         code, why, advice = (
             "all_of_one",
             f"All outputs are those of replica {found[0]}.",
-            "A function made in a loop reads the loop's variable when it runs, and not when it "
-            "was made. Give the thread its own i: threading.Thread(target=work, args=(i,)).",
+            _LATE,
+        )
+    elif mixed := [(r, i) for r, i in value["calls"] if i not in (r, None)]:
+        code, why, advice = (
+            "wrong_inputs",
+            f"Replica {mixed[0][0]} was called with the inputs of replica {mixed[0][1]}.",
+            f"Output i is replicas[i](*inputs[i]). {_LATE}",
         )
     elif None not in found:
         code, why, advice = (
@@ -173,6 +227,53 @@ def _outputs(case: Case, value: dict[str, Any]) -> Iterator[Finding]:
             "Output i is replicas[i](*inputs[i]).",
         )
     yield Finding(code, why, property=_ORDER, table=table, advice=advice)
+
+
+def _missing(got: dict[str, Any], items: list[Any], value: dict[str, Any]) -> Finding:
+    """Not every replica has an output in the result; what the threads did says why."""
+    count = len(value["ended"])
+    if value["in_threads"]:
+        error = value["in_threads"][0]
+        star = "positional argument" in error["text"]
+        return raised_finding(
+            error,
+            "thread_raised",
+            "Outputs are missing, since an exception has ended a thread. It ends nothing else, "
+            "so the program goes on.",
+            _ORDER,
+            "inputs[i] is a tuple of all arguments of replica i; the star in "
+            "replicas[i](*inputs[i]) hands them over one by one."
+            if star
+            else "",
+        )
+    called = [replica for replica, _ in value["calls"]]
+    never = [i for i in range(count) if i not in called]
+    often = next((i for i in called if called.count(i) > 1), None)
+    if never and often is not None:
+        return Finding(
+            "late_bound",
+            f"Replica {often} was called {called.count(often)} times and "
+            f"{listed_text(never)} not at all, as happens when a thread reads the loop's variable "
+            "late.",
+            property=_ORDER,
+            advice=_LATE,
+        )
+    if not all(value["ended"]):
+        return Finding(
+            "not_joined",
+            "parallel_apply came back before all replicas had ended: outputs are missing.",
+            property=_ORDER,
+            advice="Start all threads, then join() all of them, then collect the outputs.",
+        )
+    kinds = ", ".join(item["is"] if item["is"] != "plain" else "None" for item in items)
+    return Finding(
+        "outputs_missing",
+        f"All replicas have been called and have ended, and parallel_apply returns "
+        f"{got.get('value', got['is'])}{f' of {kinds}' if kinds else ''}; it is to return a list "
+        f"with the outputs of all {count} replicas.",
+        property=_ORDER,
+        advice=f"Let each thread write to its own place: results[i] = output. {_LATE}",
+    )
 
 
 def _whose(found: int | None) -> str:

@@ -63,11 +63,15 @@ def attempt(answer: Callable[..., Any], *args: Any) -> tuple[Any, dict[str, Any]
 def raised(error: BaseException) -> dict[str, Any]:
     """An exception as plain data, with the answer's line where it came from."""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == FILE]
+    ours = error.__traceback__  # from the answer on: what called it is no news
+    while ours is not None and ours.tb_frame.f_code.co_filename != FILE:
+        ours = ours.tb_next
+    told = traceback.format_exception(type(error), error, ours or error.__traceback__)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return {
         "text": text[:600],
         "line": lines[-1] if lines else None,
-        "detail": "".join(traceback.format_exception(error))[-20_000:],
+        "detail": "".join(told)[-20_000:],
     }
 
 

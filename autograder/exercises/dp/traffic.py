@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.exercise import Case, Exercise, Property
-from autograder.exercises.dp.shared import short_text, value_of
+from autograder.exercises.dp.place import attempt
+from autograder.exercises.dp.shared import raised_finding, short_text, value_of
 from autograder.verdict import Finding
 from course.ranks.outcome import Run
 
@@ -64,6 +65,15 @@ def _home_mistakes(s: Step) -> dict[str, tuple[float, str]]:
             2 * s.devices * s.model_bytes + s.rows * (s.row_in + 2 * s.row_out),
             "home itself is counted as if it sent to itself. Its own replica and piece are there.",
         ),
+        "own_rows_counted": (
+            2 * model + s.rows * (s.row_in + 2 * s.row_out),
+            "home's own rows are counted as if they travelled. They are there already.",
+        ),
+        "rows_rounded_down": (
+            2 * (s.devices - 1) * s.model_bytes
+            + (s.rows - s.rows // s.devices) * (s.row_in + 2 * s.row_out),
+            "home's piece is rounded down; torch.chunk rounds the size of a piece up.",
+        ),
         "model_only": (2 * model, "the rows are missing: inputs go out, outputs come back."),
         "backward_forgotten": (
             2 * model + s.away * (s.row_in + s.row_out),
@@ -102,6 +112,11 @@ def _ring_mistakes(s: Step) -> dict[str, tuple[float, str]]:
             "a ring all-reduce goes round twice: once to add up (reduce-scatter), once to hand "
             "out the sums (all-gather); and what is sent is also received.",
         ),
+        "only_with_rows": (
+            4 * (s.pieces - 1) / s.pieces * s.model_bytes,
+            f"only {s.pieces} of the {n} devices get rows here, and the ring has all of them: "
+            "each has gradients to average.",
+        ),
         "grows": (
             4 * (n - 1) * s.model_bytes,
             "each message of the ring is a chunk of 1/n of the gradients, not all of them.",
@@ -114,7 +129,9 @@ def _ring_mistakes(s: Step) -> dict[str, tuple[float, str]]:
 
 
 def call_traffic(answer: Callable[..., Any], *arguments: int) -> dict[str, Any]:
-    result = answer(*arguments)
+    result, error = attempt(answer, *arguments)
+    if error:
+        return {"error": error}
     pair = list(result) if isinstance(result, (tuple, list)) else []
     numbers = [float(x) for x in pair if isinstance(x, (int, float))]
     return {"numbers": numbers, "text": repr(result)[:200]}
@@ -142,6 +159,9 @@ def traffic_cases(generator: random.Random) -> list[Case]:
 def examine_traffic(case: Case, run: Run) -> Iterator[Finding]:
     step: Step = case.expected
     value = value_of(run)
+    if "error" in value:
+        yield _raises(step, value["error"])
+        return
     if len(value["numbers"]) != 2:
         yield Finding(
             "not_a_pair",
@@ -150,10 +170,30 @@ def examine_traffic(case: Case, run: Run) -> Iterator[Finding]:
         )
         return
     home, ring = value["numbers"]
+    if _near(home, step.ring()) and _near(ring, step.home()) and not _near(home, ring):
+        yield Finding(
+            "swapped",
+            "Both numbers are right, and in the wrong order: the home device's comes first.",
+            advice="return through_home, through_each_of_the_ring",
+        )
+        return
     if not _near(home, step.home()):
         yield _finding(home, step.home(), _home_mistakes(step), _HOME, "home")
     if not _near(ring, step.ring()):
         yield _finding(ring, step.ring(), _ring_mistakes(step), _RING, "ring")
+
+
+def _raises(step: Step, error: dict[str, Any]) -> Finding:
+    if "ZeroDivisionError" not in error["text"] or step.rows >= step.devices:
+        return raised_finding(error)
+    return raised_finding(
+        error,
+        "rows_rounded_down",
+        f"{step.rows} rows for {step.devices} devices make pieces of one row; rows // devices "
+        "makes it 0.",
+        _HOME,
+        "torch.chunk rounds the size of a piece up: math.ceil(rows / devices).",
+    )
 
 
 def _near(got: float, wanted: float) -> bool:

@@ -1,4 +1,4 @@
-# finding: exception
+# finding: pieces_not_devices
 # a replica for every device, whether it has rows or not (C59)
 from torch.nn.parallel import gather, parallel_apply, replicate, scatter
 

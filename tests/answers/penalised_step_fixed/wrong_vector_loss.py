@@ -1,4 +1,4 @@
-# finding: exception
+# finding: vector_loss
 # backward on a vector: a scalar from each device makes one (C58)
 class Net(nn.Module):
     def __init__(self):
