@@ -2,7 +2,7 @@
 
 >>> step = example(devices=4)
 >>> [stage.name for stage in step.stages]
-['scatter', 'replicate', 'parallel apply', 'gather', 'loss', 'backward', 'reduce', 'optimiser step']
+['scatter', 'replicate', 'parallel apply', 'gather', 'loss', 'backward', 'reduce', 'optimizer step']
 >>> step["reduce"].moves[0]
 Move(source=1, target=0, bytes=..., kind='gradients')
 """
@@ -30,7 +30,7 @@ STAGES = (
     "loss",
     "backward",
     "reduce",
-    "optimiser step",
+    "optimizer step",
 )
 EXAMPLE = Size(words=2000, width=128, layers=2, heads=4, longest=32, causal=False)
 
@@ -101,19 +101,19 @@ def record(
     batch: torch.Tensor,
     target: torch.Tensor,
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-    optimiser: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] | None = None,
+    optimizer: Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] | None = None,
     *,
     devices: int = 4,
     memory: str = "16 GiB",
     compute: bool = True,
 ) -> Step:
-    """The second training step: in the first the optimiser makes its state.
+    """The second training step: in the first the optimizer makes its state.
 
     Args:
         model: on the CPU; it is left there, and a copy is trained.
         batch, target: on the CPU; they are put on device 0 before the step.
         loss: of the gathered output and the target, on device 0.
-        optimiser: made of the parameters; Adam, if None.
+        optimizer: made of the parameters; Adam, if None.
         devices: how many virtual GPUs; at least 2, for with one there is nothing to see.
         compute: False to only account, for a large model.
 
@@ -127,7 +127,7 @@ def record(
         home = machine[0]
         marks = _Marks()
         parallel = _Marking(copy.deepcopy(model).to(home), marks)
-        trainer = (optimiser or torch.optim.Adam)(parallel.parameters())
+        trainer = (optimizer or torch.optim.Adam)(parallel.parameters())
         batch, target = batch.to(home), target.to(home)
         for _ in range(2):
             trainer.zero_grad()
@@ -164,7 +164,7 @@ def _step(
     value = of(parallel(batch))
     marks.begin("backward")
     value.backward()
-    marks.begin("optimiser step")
+    marks.begin("optimizer step")
     trainer.step()
     marks.end()
 

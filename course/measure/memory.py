@@ -3,8 +3,8 @@
 >>> account(Config(model="BERT-large", devices=4, batch=16, way="DP", card=16)).fits
 True
 
-One training step: zero_grad, forward, loss, backward, the optimiser's step; the second one or
-later, so that the optimiser has its state. Counted is what torch allocates for tensors. A real
+One training step: zero_grad, forward, loss, backward, the optimizer's step; the second one or
+later, so that the optimizer has its state. Counted is what torch allocates for tensors. A real
 card has less to give than its size: CUDA's context takes some hundred MB, cuBLAS its workspace,
 and the allocator loses some to fragments.
 """
@@ -30,13 +30,13 @@ from course.measure.step_memory import (
     Moments,
     alone,
     data_parallel,
-    optimiser_step,
+    optimizer_step,
 )
 from course.measure.transformer import SIZES, Transformer
 
 MODELS = tuple(SIZES)
 HEADS = ("words", "classes")
-OPTIMISERS = ("SGD", "momentum", "Adam")
+OPTIMIZERS = ("SGD", "momentum", "Adam")
 PRECISIONS = ("fp32", "autocast", "half")
 WAYS = ("DP", "DDP", "DDP, bucket views")
 GIB = 2**30
@@ -53,8 +53,8 @@ class Config:
             language model is trained), "classes" for two classes of a text (as in fine-tuning).
         devices: how many cards.
         batch: rows of the whole step, over all devices, with DP and DDP alike.
-        optimiser: of OPTIMISERS, with ``foreach=True``, which torch chooses by itself on CUDA.
-        precision: "fp32"; "autocast": weights, gradients and optimiser state in 32 bits, matrix
+        optimizer: of OPTIMIZERS, with ``foreach=True``, which torch chooses by itself on CUDA.
+        precision: "fp32"; "autocast": weights, gradients and optimizer state in 32 bits, matrix
             products in 16 (float16 and bfloat16 take the same memory); "half": all in 16 bits,
             with no copy of the weights in 32, as after ``model.half()``.
         way: "DP", nn.DataParallel; "DDP" as it is by default, with buckets beside the gradients;
@@ -67,7 +67,7 @@ class Config:
     head: str = "words"
     devices: int = 4
     batch: int = 16
-    optimiser: str = "Adam"
+    optimizer: str = "Adam"
     precision: str = "fp32"
     way: str = "DP"
     card: float = 16
@@ -88,7 +88,7 @@ class Config:
 _KNOWN: dict[str, Collection[str]] = {
     "model": SIZES,
     "head": HEADS,
-    "optimiser": OPTIMISERS,
+    "optimizer": OPTIMIZERS,
     "precision": PRECISIONS,
     "way": WAYS,
 }
@@ -170,7 +170,7 @@ NAMES = {
     "loss": "the loss",
     "backward": "the backward pass",
     "reduce": "the reduction of gradients",
-    "step": "the optimiser's step",
+    "step": "the optimizer's step",
 }
 
 
@@ -242,18 +242,18 @@ class Fit:
 
 def fits_table(
     ways: Iterable[str] = ("DP", "DDP"),
-    optimisers: Iterable[str] = ("SGD", "Adam"),
+    optimizers: Iterable[str] = ("SGD", "Adam"),
     precisions: Iterable[str] = ("fp32", "autocast"),
     lengths: Iterable[int] = (128, 384, 512),
     start: Config = Config(),
 ) -> tuple[Fit, ...]:
     """The largest batch that fits for all these, with all else as in ``start``."""
     table = []
-    for length, precision, optimiser, way in itertools.product(
-        lengths, precisions, optimisers, ways
+    for length, precision, optimizer, way in itertools.product(
+        lengths, precisions, optimizers, ways
     ):
         config = dataclasses.replace(
-            start, way=way, optimiser=optimiser, precision=precision, length=length
+            start, way=way, optimizer=optimizer, precision=precision, length=length
         )
         table.append(fit(config))
     return tuple(table)
@@ -266,8 +266,8 @@ def fit(config: Config) -> Fit:
     return Fit(dataclasses.replace(config, batch=max(1, batch)), batch, limit)
 
 
-def optimiser(name: str, parameters: Any) -> torch.optim.Optimizer:
-    """One of OPTIMISERS, as it is accounted for."""
+def optimizer(name: str, parameters: Any) -> torch.optim.Optimizer:
+    """One of OPTIMIZERS, as it is accounted for."""
     if name == "Adam":
         return torch.optim.Adam(parameters, foreach=True)
     return torch.optim.SGD(parameters, 0.1, momentum=0.9 * (name == "momentum"), foreach=True)
@@ -298,7 +298,7 @@ def _moments(config: Config, device: int) -> Moments:
         way = "alone"
     place = min(device, 1) if way == "DP" else 0
     parts = (config.model, config.head, config.precision)
-    return _whole_step(way, min(replicas, 2), place, *parts, config.length, config.optimiser)
+    return _whole_step(way, min(replicas, 2), place, *parts, config.length, config.optimizer)
 
 
 @functools.lru_cache(maxsize=256)
@@ -310,7 +310,7 @@ def _whole_step(
     head: str,
     precision: str,
     length: int,
-    optimiser: str,
+    optimizer: str,
 ) -> Moments:
     if way == "DP":
         moments = _data_parallel(model, head, precision, length, replicas)[place]
@@ -321,8 +321,8 @@ def _whole_step(
     if way.startswith("DDP"):
         size = _weights(model, head) * _dtype(precision).itemsize
         moments = moments.with_constant(BUCKETS, size)
-    state, changes = _step(model, head, precision, optimiser)
-    return moments.with_constant("optimiser state", state).then(changes)
+    state, changes = _step(model, head, precision, optimizer)
+    return moments.with_constant("optimizer state", state).then(changes)
 
 
 @functools.lru_cache(maxsize=64)
@@ -339,8 +339,8 @@ def _alone(model: str, head: str, precision: str, length: int, views: bool) -> M
 
 @functools.lru_cache(maxsize=64)
 def _step(model: str, head: str, precision: str, name: str) -> tuple[int, np.ndarray]:
-    make = functools.partial(optimiser, name)
-    return optimiser_step(_weights(model, head), _dtype(precision), make)
+    make = functools.partial(optimizer, name)
+    return optimizer_step(_weights(model, head), _dtype(precision), make)
 
 
 @functools.lru_cache(maxsize=64)

@@ -64,7 +64,7 @@ class Moments:
         return Moments(self.stages, more)
 
     def then(self, changes: np.ndarray) -> Moments:
-        """The optimiser's step after all else: ``changes`` (moments, kinds) of its own."""
+        """The optimizer's step after all else: ``changes`` (moments, kinds) of its own."""
         after = np.repeat(self.bytes[-1:], len(changes), axis=0)
         after[:, 0] += changes
         stages = np.full(len(changes), STAGES.index("step"))
@@ -78,7 +78,7 @@ def data_parallel(
     *,
     replicas: int = 2,
 ) -> tuple[Moments, ...]:
-    """Home's moments and another device's, in a step of nn.DataParallel without optimiser.
+    """Home's moments and another device's, in a step of nn.DataParallel without optimizer.
 
     Args:
         build: makes the model; called where factories make tensors on the home device.
@@ -120,26 +120,26 @@ def alone(
         return _read(ledger(0), marks, _HOME)
 
 
-def optimiser_step(
+def optimizer_step(
     weights: int,
     dtype: torch.dtype,
-    optimiser: Callable[[list[nn.Parameter]], torch.optim.Optimizer],
+    optimizer: Callable[[list[nn.Parameter]], torch.optim.Optimizer],
 ) -> tuple[int, np.ndarray]:
-    """Bytes of the optimiser's state, and the changes (moments, kinds) during a step.
+    """Bytes of the optimizer's state, and the changes (moments, kinds) during a step.
 
     With ``foreach=True`` each operation is done for all parameters before the next. So one
     parameter of as many weights takes the same memory as all of them.
     """
     with gpus(1, _PLENTY, compute=False) as devices:
         parameter = nn.Parameter(torch.empty(weights, dtype=dtype, device=devices[0]))
-        trainer = optimiser([parameter])
+        trainer = optimizer([parameter])
         parameter.grad = torch.empty_like(parameter)
         trainer.step()
         reset()
         before = _bytes(ledger(0).by_kind)
         trainer.step()
         held = [_bytes(moment.by_kind) for moment in ledger(0).timeline()] or [before]
-        return ledger(0).by_kind["optimiser state"], np.array(held) - before
+        return ledger(0).by_kind["optimizer state"], np.array(held) - before
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@
 4004000
 
 The devices are torch's own ``torch.device("vgpu:0")`` and so on: ``.to("vgpu:1")``,
-``torch.zeros(3, device="vgpu:1")``, modules, optimisers, autograd, threads and torch's own
+``torch.zeros(3, device="vgpu:1")``, modules, optimizers, autograd, threads and torch's own
 ``nn.DataParallel`` work on them as on CUDA's, and fail as there: tensors on different devices
 do not mix, and memory ends in torch.OutOfMemoryError. The arithmetic is the CPU's, bit for bit.
 

@@ -2,7 +2,7 @@
 
 torch lets a program add one device type of its own ("PrivateUse1"), from Python too. Then
 ``torch.device("vgpu:1")``, ``.to("vgpu:1")``, ``.vgpu(1)``, ``torch.zeros(3, device="vgpu:1")``
-and ``with torch.device("vgpu:1"):`` are torch's own, and so are nn.Module, optimisers and
+and ``with torch.device("vgpu:1"):`` are torch's own, and so are nn.Module, optimizers and
 autograd. It cannot be taken back: for the rest of the process torch.accelerator is ``vgpu``.
 """
 
@@ -57,7 +57,7 @@ def _keep_parameters() -> None:
     """``module.cpu()`` keeps its parameters the same objects, as it does with CUDA.
 
     torch does so by itself on the way to a virtual GPU; on the way back it would give the
-    module new ones, and an optimiser would go on with the old.
+    module new ones, and an optimizer would go on with the old.
     """
     apply, future = torch.nn.Module._apply, torch.__future__
 

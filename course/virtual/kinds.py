@@ -1,8 +1,8 @@
 """What a block of memory is for: told from what the program is doing when it is allocated.
 
-torch calls a hook when a module's forward begins and ends, and when an optimiser steps. So:
+torch calls a hook when a module's forward begins and ends, and when an optimizer steps. So:
 
-- inside ``Optimizer.step()`` everything is optimiser state (what it frees again, too);
+- inside ``Optimizer.step()`` everything is optimizer state (what it frees again, too);
 - inside a module's forward, activations; what the outermost module returns, outputs;
 - while ``backward()`` runs, gradients: of activations for a moment, of parameters to stay;
 - a copy on another device is what its original is;
@@ -24,7 +24,7 @@ from torch.nn.modules import module as hooks
 from torch.nn.modules.loss import _Loss
 from torch.optim import optimizer
 
-from course.virtual.memory import ACTIVATIONS, GRADIENTS, KINDS, OPTIMISER_STATE, OTHERS, OUTPUTS
+from course.virtual.memory import ACTIVATIONS, GRADIENTS, KINDS, OPTIMIZER_STATE, OTHERS, OUTPUTS
 
 
 class _Doing(threading.local):
@@ -44,7 +44,7 @@ def of_result(arguments: Sequence[Any]) -> str:
     if _doing.told is not None:
         return _doing.told
     if _doing.stepping:
-        return OPTIMISER_STATE
+        return OPTIMIZER_STATE
     if _doing.depth:
         return ACTIVATIONS
     if torch._C._current_autograd_node() is not None:
@@ -85,7 +85,7 @@ def failed() -> None:
 
 
 def watch(relabel_outputs: Callable[[Any], None]) -> None:
-    """Begin to follow modules and optimisers; ``relabel_outputs`` gets what a model returned."""
+    """Begin to follow modules and optimizers; ``relabel_outputs`` gets what a model returned."""
     if _watching:
         return
 

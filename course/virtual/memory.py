@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 PARAMETERS = "parameters"
 GRADIENTS = "gradients"
-OPTIMISER_STATE = "optimiser state"
+OPTIMIZER_STATE = "optimizer state"
 ACTIVATIONS = "activations"
 OUTPUTS = "outputs"
 OTHERS = "others"
-KINDS = (PARAMETERS, GRADIENTS, OPTIMISER_STATE, ACTIVATIONS, OUTPUTS, OTHERS)
+KINDS = (PARAMETERS, GRADIENTS, OPTIMIZER_STATE, ACTIVATIONS, OUTPUTS, OTHERS)
 
 MOST_EVENTS = 200_000  # of the timeline; older ones are dropped
 

@@ -1,7 +1,7 @@
 """A tensor on a virtual GPU: a CPU tensor inside, its device and its block of memory outside.
 
 torch hands every operation on such tensors to ``__torch_dispatch__``, below autograd, as it
-would hand them to CUDA's kernels: what autograd keeps, and what backward and optimisers
+would hand them to CUDA's kernels: what autograd keeps, and what backward and optimizers
 compute, passes here too, and nothing escapes the ledger.
 """
 

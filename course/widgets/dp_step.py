@@ -31,7 +31,7 @@ _ABOUT = {
     "loss": "GPU 0 alone computes the loss, of the whole batch.",
     "backward": "Each GPU is sent the gradient of its outputs and computes its backward pass.",
     "reduce": "All gradients come to GPU 0, which adds them up; the copies of the model are gone.",
-    "optimiser step": "GPU 0 alone changes the weights. The others have nothing left.",
+    "optimizer step": "GPU 0 alone changes the weights. The others have nothing left.",
 }
 
 

@@ -19,7 +19,7 @@ from matplotlib.patches import Rectangle
 from course.measure.memory import (
     GIB,
     MODELS,
-    OPTIMISERS,
+    OPTIMIZERS,
     PRECISIONS,
     WAYS,
     Account,
@@ -120,7 +120,7 @@ def _makers() -> dict[str, Callable[[Any], Any]]:
         "devices": slider("GPUs", 1, 8),
         "card": choice("GiB each", CARDS),
         "batch": slider("batch", 1, 256),
-        "optimiser": choice("optimiser", OPTIMISERS),
+        "optimizer": choice("optimizer", OPTIMIZERS),
         "precision": choice("precision", PRECISIONS),
     }
 
@@ -192,33 +192,33 @@ def _legend(axes: Axes, kinds: Sequence[str]) -> None:
 def _title(config: Config) -> str:
     return (
         f"{config.model}, {config.way}: batch {config.batch} of {config.length} words, "
-        f"{config.optimiser}, {config.precision}, scores of {_HEAD_NAMES[config.head]}"
+        f"{config.optimizer}, {config.precision}, scores of {_HEAD_NAMES[config.head]}"
     )
 
 
 def draw_fits(table: Sequence[Fit]) -> Picture:
     """The largest batch that fits: a panel for each length and precision, bars for each way."""
     configs = [fit.config for fit in table]
-    lengths, precisions, optimisers, ways = (
+    lengths, precisions, optimizers, ways = (
         list(dict.fromkeys(getattr(config, name) for config in configs))
-        for name in ("length", "precision", "optimiser", "way")
+        for name in ("length", "precision", "optimizer", "way")
     )
     found = {
-        (f.config.length, f.config.precision, f.config.optimiser, f.config.way): f for f in table
+        (f.config.length, f.config.precision, f.config.optimizer, f.config.way): f for f in table
     }
     figure = Picture(figsize=(10, 0.9 + 1.75 * len(precisions)), layout="constrained")
     panels = figure.subplots(len(precisions), len(lengths), squeeze=False, sharex="col")
     for line, precision in zip(panels, precisions):
         for axes, length in zip(line, lengths):
             most = max(f.batch for f in table if f.config.length == length)
-            for row, optimiser in enumerate(optimisers):
+            for row, optimizer in enumerate(optimizers):
                 for place, way in enumerate(ways):
-                    fit = found[length, precision, optimiser, way]
+                    fit = found[length, precision, optimizer, way]
                     at = row + 0.8 * ((place + 0.5) / len(ways) - 0.5)
                     axes.barh(at, fit.batch, 0.72 / len(ways), color=_WAY_COLOURS[way])
                     axes.text(fit.batch + 0.02 * most, at, str(fit.batch), va="center", fontsize=9)
-            axes.set_yticks(range(len(optimisers)), optimisers if axes is line[0] else [])
-            axes.set(ylim=(len(optimisers) - 0.45, -0.55), xlim=(0, 1.2 * most))
+            axes.set_yticks(range(len(optimizers)), optimizers if axes is line[0] else [])
+            axes.set(ylim=(len(optimizers) - 0.45, -0.55), xlim=(0, 1.2 * most))
             axes.set_title(f"{precision}, {length} words", loc="left", fontsize=10)
             axes.spines[["top", "right"]].set_visible(False)
             axes.spines[["left", "bottom"]].set_color(LINE)

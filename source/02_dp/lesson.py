@@ -637,7 +637,7 @@ def memory_per_device(
         For each device, home first, a dict of five numbers. While the replicas compute,
         "parameters". Just before backward, "activations" (what autograd keeps, with the
         piece of the batch that the first layer needs) and "outputs" (the gathered output, and
-        what the loss makes of it). After the optimizer's first step, "gradients" and "optimiser state".
+        what the loss makes of it). After the optimizer's first step, "gradients" and "optimizer state".
     """
     ### BEGIN SOLUTION
     weights = sum(a * b + b for a, b in zip(widths, widths[1:]))
@@ -651,7 +651,7 @@ def memory_per_device(
         numbers = {
             "parameters": weights if here else 0,
             "gradients": weights if home else 0,
-            "optimiser state": states * weights if home else 0,
+            "optimizer state": states * weights if home else 0,
             "activations": here * kept,
             "outputs": 2 * rows * widths[-1] if home else 0,
         }
@@ -807,12 +807,12 @@ for count in (1, 2, 4):
 # It is a good story. Is it true? We have a ledger. `memory.account` takes a training step of a transformer of BERT-large's size through torch's own `nn.DataParallel` on devices that only account, and finds the largest batch (of all devices together) that fits. The story does not say how long its texts were, which optimizer it used, or in which precision; so we try them all.
 
 # %%
-table = memory.fits_table(optimisers=("Adam",), lengths=(256, 512))
+table = memory.fits_table(optimizers=("Adam",), lengths=(256, 512))
 display(memory_widget.draw_fits(table))
 for fit in table:
     c = fit.config
     print(
-        f"{c.length:>4} words, {c.precision:9}{c.optimiser:5} {c.way:4} fits {fit.batch:>4} texts"
+        f"{c.length:>4} words, {c.precision:9}{c.optimizer:5} {c.way:4} fits {fit.batch:>4} texts"
     )
 
 # %% [markdown]
@@ -825,7 +825,7 @@ def bert_in_full(batch, keep):
         home = devices[0]
         with torch.device(home):
             model = memory.build("BERT-large")
-        optimizer = memory.optimiser("Adam", model.parameters())
+        optimizer = memory.optimizer("Adam", model.parameters())
         for parameter in model.parameters():
             parameter.grad = torch.zeros_like(parameter)
         optimizer.step()  # so that Adam has its state

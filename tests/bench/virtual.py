@@ -68,13 +68,13 @@ def step_on(device: str) -> Callable[[], None]:
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, batch_first=True)
     model = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False).to(device)
-    optimiser = torch.optim.Adam(model.parameters())
+    optimizer = torch.optim.Adam(model.parameters())
     batch = torch.randn(BATCH, LENGTH, WIDTH).to(device)
 
     def step() -> None:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         model(batch).square().mean().backward()
-        optimiser.step()
+        optimizer.step()
 
     return step
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from course.measure.memory import Config, account, optimiser, step_parts
+from course.measure.memory import Config, account, optimizer, step_parts
 from course.ranks import launch
 
 pytestmark = [
@@ -37,7 +37,7 @@ def measured(device: str, config: dict) -> int:
         gc.collect()
         before = module.memory_allocated(0)
         model, batch = build(), text(whole.batch)
-    trainer = optimiser(whole.optimiser, model.parameters())
+    trainer = optimizer(whole.optimizer, model.parameters())
     for _ in range(2):
         trainer.zero_grad()
         module.reset_peak_memory_stats(0)
@@ -51,8 +51,8 @@ def measured(device: str, config: dict) -> int:
     [
         {"batch": 8},
         {"batch": 8, "precision": "autocast"},
-        {"batch": 8, "precision": "half", "optimiser": "momentum"},
-        {"batch": 16, "head": "classes", "optimiser": "SGD"},
+        {"batch": 8, "precision": "half", "optimizer": "momentum"},
+        {"batch": 16, "head": "classes", "optimizer": "SGD"},
         {"batch": 4, "length": 384},
     ],
     ids=str,

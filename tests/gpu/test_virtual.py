@@ -23,7 +23,7 @@ pytestmark = [
 
 WORDS, WIDTH, LAYERS, HEADS, LENGTH = 8000, 512, 4, 8, 256
 STAGES = ("model", "forward", "backward", "step", "peak")
-OPTIMISERS = {
+OPTIMIZERS = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1, foreach=False),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, foreach=False),
     "Adam": lambda p: torch.optim.Adam(p, foreach=False),
@@ -56,7 +56,7 @@ class Model(nn.Sequential):
         super().__init__(nn.Embedding(WORDS, WIDTH), *layers, nn.Linear(WIDTH, WORDS))
 
 
-def figures(device: str, optimiser: str, batch: int, precision: str) -> list[int]:
+def figures(device: str, optimizer: str, batch: int, precision: str) -> list[int]:
     """Bytes allocated after each stage of the second step, and that step's peak."""
     module = getattr(torch, device)
     with torch.device(device, 0):
@@ -69,7 +69,7 @@ def figures(device: str, optimiser: str, batch: int, precision: str) -> list[int
         model = Model()
         text = torch.randint(WORDS, (batch, LENGTH))
     found = [module.memory_allocated(0)]
-    trainer = OPTIMISERS[optimiser](model.parameters())
+    trainer = OPTIMIZERS[optimizer](model.parameters())
     for _ in range(2):
         trainer.zero_grad()
         module.reset_peak_memory_stats(0)
@@ -92,12 +92,12 @@ def virtual_figures(*case) -> list[int]:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("batch", [2, 8])
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_the_ledger_is_within_5_percent_of_cudas_figures(optimiser, batch, precision):
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_the_ledger_is_within_5_percent_of_cudas_figures(optimizer, batch, precision):
     # In a process of its own: a process with virtual GPUs has them as its accelerator.
-    run = launch(virtual_figures, 1, optimiser, batch, precision, process_group=False)
+    run = launch(virtual_figures, 1, optimizer, batch, precision, process_group=False)
     assert run.ok, run
-    cuda = figures("cuda", optimiser, batch, precision)
+    cuda = figures("cuda", optimizer, batch, precision)
     table = [
         f"{stage}: {mine / 2**20:.1f} MiB on the ledger, {theirs / 2**20:.1f} MiB by torch.cuda"
         for stage, mine, theirs in zip(STAGES, run.values[0], cuda)

@@ -48,7 +48,7 @@ def test_each_stage_moves_what_it_must(devices, compute):
     assert moved(step, "gather", "outputs") == {(i, 0): share * OUT * 4 for i in others}
     assert moved(step, "backward", "gradients") == {(0, i): share * OUT * 4 for i in others}
     assert moved(step, "reduce", "gradients") == {(i, 0): PARAMETERS for i in others}
-    for stage in ("parallel apply", "loss", "optimiser step"):
+    for stage in ("parallel apply", "loss", "optimizer step"):
         assert step[stage].moves == () and step[stage].moved == 0
     assert step.through_home == sum(stage.moved for stage in step.stages)
 
@@ -76,11 +76,11 @@ def test_held_is_what_the_timeline_ends_with():
         assert step.stages[-1].held[device] == line[-1].by_kind
         assert step.peak(device) == max(moment.bytes for moment in line)
         assert [m.seconds for m in line] == sorted(m.seconds for m in line)
-    home = step["optimiser step"].held[0]
+    home = step["optimizer step"].held[0]
     assert home["parameters"] == home["gradients"] == PARAMETERS
-    assert home["optimiser state"] == 2 * PARAMETERS
-    assert not any(sum(held.values()) for held in step["optimiser step"].held[1:])
-    assert step["scatter"].held[0]["optimiser state"] == 2 * PARAMETERS  # made in the first step
+    assert home["optimizer state"] == 2 * PARAMETERS
+    assert not any(sum(held.values()) for held in step["optimizer step"].held[1:])
+    assert step["scatter"].held[0]["optimizer state"] == 2 * PARAMETERS  # made in the first step
 
 
 def test_a_row_too_few_leaves_a_device_idle():

@@ -17,7 +17,7 @@ from course.measure.memory import (
     account,
     fits_table,
     largest_batch,
-    optimiser,
+    optimizer,
     shares,
     step_parts,
 )
@@ -49,7 +49,7 @@ def step_on(devices, config: Config, views: bool = False) -> list[dict[str, int]
         sizes = [p.numel() for p in model.parameters()]
         for parameter, part in zip(model.parameters(), buckets.split(sizes)):
             parameter.grad = part.view_as(parameter)
-    trainer = optimiser(config.optimiser, model.parameters())
+    trainer = optimizer(config.optimizer, model.parameters())
     called = nn.DataParallel(model) if config.way == "DP" else model
     for _ in range(2):
         trainer.zero_grad(set_to_none=not views)
@@ -73,8 +73,8 @@ CHANGES = [
     {},
     {"batch": 200},
     {"batch": 200, "length": 64, "head": "classes"},
-    {"optimiser": "SGD", "batch": 24},
-    {"optimiser": "momentum", "devices": 2, "batch": 3},
+    {"optimizer": "SGD", "batch": 24},
+    {"optimizer": "momentum", "devices": 2, "batch": 3},
     {"precision": "autocast", "batch": 100},
     {"precision": "half", "batch": 24},
     {"model": "tiny GPT", "batch": 100},
@@ -91,7 +91,7 @@ def test_it_is_as_a_full_step_has_it(way, change):
     assert_close(base(way=way, **change))
 
 
-@pytest.mark.parametrize("change", [{}, {"optimiser": "SGD", "batch": 40, "length": 256}], ids=str)
+@pytest.mark.parametrize("change", [{}, {"optimizer": "SGD", "batch": 40, "length": 256}], ids=str)
 def test_so_it_is_for_a_real_model(change):
     assert_close(Config(model="BERT-base", card=80, **change))
 
@@ -110,14 +110,14 @@ def test_it_computes_what_it_accounts_for():
 
 
 def test_kinds_are_those_of_the_books():
-    """fp32 with Adam: 4 bytes for each weight, 4 for its gradient, 8 for the optimiser."""
+    """fp32 with Adam: 4 bytes for each weight, 4 for its gradient, 8 for the optimizer."""
     small = Config(model="BERT-base", batch=4, devices=1, way="DDP, bucket views", length=8)
     with torch.device("meta"):
         count = sum(p.numel() for p in memory.build("BERT-base").parameters())
     (one,) = account(small).devices
     assert one.stage == "step"
     assert one.by_kind["parameters"] == one.by_kind["DDP buckets"] == 4 * count
-    assert one.by_kind["optimiser state"] == pytest.approx(12 * count, rel=0.01)  # 4 in passing
+    assert one.by_kind["optimizer state"] == pytest.approx(12 * count, rel=0.01)  # 4 in passing
     half = account(dataclasses.replace(small, precision="half")).devices[0]
     assert half.by_kind["parameters"] == 2 * count
 
@@ -150,7 +150,7 @@ def test_what_fits_by_account_runs_and_what_does_not_fails_in_the_words_of_torch
     ("change", "says"),
     [
         ({"batch": 4}, "It fits. GPU 0, the fullest, needs 6.3 GiB in "),
-        ({"way": "DDP", "batch": 4}, "It fits. Each GPU needs 7.5 GiB in the optimiser's step, "),
+        ({"way": "DDP", "batch": 4}, "It fits. Each GPU needs 7.5 GiB in the optimizer's step, "),
         ({"batch": 140}, "GPU 0 runs out of its 16 GiB in the "),
         ({"batch": 140}, "No other needs more than "),
         ({"batch": 400, "length": 512}, "So do 3 of 3 others."),

@@ -34,11 +34,11 @@ class Bert(nn.Module):
         return self.predict(self.encoder(self.words(text) + self.places(places)))
 
 
-def train(model: nn.Module, optimiser: torch.optim.Optimizer, text: torch.Tensor) -> None:
-    optimiser.zero_grad()
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, text: torch.Tensor) -> None:
+    optimizer.zero_grad()
     words = model(text)
     F.cross_entropy(words.flatten(0, 1), text.flatten()).backward()
-    optimiser.step()
+    optimizer.step()
 
 
 SMALL = (100, 32, 2, 4, 16)
@@ -50,12 +50,12 @@ def account(compute: bool, parallel: bool, autocast: bool) -> tuple[dict, list]:
             model: nn.Module = Bert(*SMALL)
         if parallel:
             model = nn.DataParallel(model)
-        optimiser = torch.optim.Adam(model.parameters())
+        optimizer = torch.optim.Adam(model.parameters())
         for _ in range(2):
             reset()
             text = torch.zeros(6, 16, dtype=torch.long, device=devices[0])
             with torch.autocast("vgpu", dtype=torch.bfloat16, enabled=autocast):
-                train(model, optimiser, text)
+                train(model, optimizer, text)
         moved = [(t.source, t.target, t.bytes, t.kind) for t in transfers()]
         return {**memory_by_kind(peak=True), "now": memory_by_kind()}, sorted(moved, key=str)
 
@@ -92,15 +92,15 @@ def test_bert_large_with_adam_on_four_devices_takes_seconds_and_few_megabytes():
         count = sum(p.numel() for p in model.parameters())
         assert 330e6 < count < 345e6
         parallel = nn.DataParallel(model)
-        optimiser = torch.optim.Adam(model.parameters())
-        train(parallel, optimiser, torch.zeros(8, 512, dtype=torch.long, device=devices[0]))
+        optimizer = torch.optim.Adam(model.parameters())
+        train(parallel, optimizer, torch.zeros(8, 512, dtype=torch.long, device=devices[0]))
         home, *others = (ledger(d).by_kind for d in devices)
         assert home["parameters"] == home["gradients"] == 4 * count
-        assert home["optimiser state"] == 8 * count
+        assert home["optimizer state"] == 8 * count
         assert sum(sum(other.values()) for other in others) == 0
         assert ledger(0).peak > ledger(1).peak > 4 * count
         with pytest.raises(torch.OutOfMemoryError, match="GPU 0 has a total capacity of 16.00 GiB"):
-            train(parallel, optimiser, torch.zeros(64, 512, dtype=torch.long, device=devices[0]))
+            train(parallel, optimizer, torch.zeros(64, 512, dtype=torch.long, device=devices[0]))
     assert resident() - before < 64e6
     assert time.perf_counter() - began < 60
 

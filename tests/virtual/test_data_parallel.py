@@ -71,18 +71,18 @@ def test_it_computes_what_the_cpu_does_chunk_by_chunk(devices, batch, source):
 
 def test_the_home_device_carries_more(devices):
     model = nn.DataParallel(Model().to(devices[0]))
-    optimiser = torch.optim.Adam(model.parameters())
+    optimizer = torch.optim.Adam(model.parameters())
     for _ in range(2):
         reset()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = model(torch.randn(64, WIDTH, device=devices[0])).square().mean()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     peaks = [sum(kinds.values()) for kinds in memory_by_kind(peak=True).values()]
     assert peaks[0] > 2 * peaks[1] and peaks[1] == peaks[2] == peaks[3]
     del loss
     now = [{k for k, size in kinds.items() if size} for kinds in memory_by_kind().values()]
-    assert now[0] == {"parameters", "gradients", "optimiser state", "others"}
+    assert now[0] == {"parameters", "gradients", "optimizer state", "others"}
     assert now[1] == now[2] == now[3] == set()
 
 

@@ -62,12 +62,12 @@ def test_every_kind_has_its_bytes_at_each_stage_of_a_step(device):
     del y, loss
     after_backward = {"parameters": 2 * WEIGHTS, "gradients": 2 * WEIGHTS, "others": ACTIVATION}
     assert held() == after_backward
-    optimiser = torch.optim.Adam(model.parameters())
-    optimiser.step()
-    assert held() == {**after_backward, "optimiser state": 4 * WEIGHTS}
-    optimiser.zero_grad()
+    optimizer = torch.optim.Adam(model.parameters())
+    optimizer.step()
+    assert held() == {**after_backward, "optimizer state": 4 * WEIGHTS}
+    optimizer.zero_grad()
     del x
-    assert held() == {"parameters": 2 * WEIGHTS, "optimiser state": 4 * WEIGHTS}
+    assert held() == {"parameters": 2 * WEIGHTS, "optimizer state": 4 * WEIGHTS}
     peak = ledger(0).peak_by_kind
     assert ledger(0).peak == sum(peak.values()) >= 8 * WEIGHTS
     assert held(1) == {}
@@ -77,21 +77,21 @@ def test_every_kind_has_its_bytes_at_each_stage_of_a_step(device):
 
 
 @pytest.mark.parametrize(
-    ("optimiser", "copies"),
+    ("optimizer", "copies"),
     [
         (lambda p: torch.optim.SGD(p, lr=0.1), 0),
         (lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9), 1),
         (torch.optim.Adam, 2),
     ],
 )
-def test_an_optimiser_keeps_its_state_where_the_parameter_is(device, optimiser, copies):
+def test_an_optimizer_keeps_its_state_where_the_parameter_is(device, optimizer, copies):
     model = Layers().to("vgpu:1")
     model(torch.ones(1, WIDTH, device="vgpu:1")).sum().backward()
-    optimiser(model.parameters()).step()
-    assert ledger(1).by_kind["optimiser state"] == 0  # the optimiser is gone, and its state
-    kept = optimiser(model.parameters())
+    optimizer(model.parameters()).step()
+    assert ledger(1).by_kind["optimizer state"] == 0  # the optimizer is gone, and its state
+    kept = optimizer(model.parameters())
     kept.step()
-    assert ledger(1).by_kind["optimiser state"] == copies * 2 * WEIGHTS
+    assert ledger(1).by_kind["optimizer state"] == copies * 2 * WEIGHTS
     assert ledger(0).peak == 0
 
 
@@ -158,10 +158,10 @@ def test_after_running_out_of_memory_one_can_go_on(device):
     model = Layers().to(device)
     model(torch.ones(1, WIDTH, device=device)).sum().backward()
     fill = torch.empty(2**20 - ledger(0).current - WEIGHTS, dtype=torch.uint8, device=device)
-    optimiser = torch.optim.Adam(model.parameters())
+    optimizer = torch.optim.Adam(model.parameters())
     with pytest.raises(torch.OutOfMemoryError):
-        optimiser.step()
-    del fill, optimiser
+        optimizer.step()
+    del fill, optimizer
     with pytest.raises(torch.OutOfMemoryError):
         model(torch.ones(4096, WIDTH, device=device))
     model.zero_grad()

@@ -1,4 +1,4 @@
-"""Any small model with any optimiser: the same numbers on a virtual GPU as on the CPU."""
+"""Any small model with any optimizer: the same numbers on a virtual GPU as on the CPU."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "softmax": lambda: nn.Softmax(-1),
     "parametric relu": nn.PReLU,
 }
-OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
     "decay": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.1),
@@ -79,7 +79,7 @@ LOSSES = {
 programs = st.fixed_dictionaries(
     {
         "layers": st.lists(st.sampled_from(sorted(LAYERS)), min_size=1, max_size=5),
-        "optimiser": st.sampled_from(sorted(OPTIMISERS)),
+        "optimizer": st.sampled_from(sorted(OPTIMIZERS)),
         "loss": st.sampled_from(sorted(LOSSES)),
         "batch": st.integers(2, 9),
         "frozen": st.booleans(),
@@ -90,26 +90,26 @@ programs = st.fixed_dictionaries(
 
 
 def train(program: dict, device: str, after_step: Callable[[], None]) -> list[torch.Tensor]:
-    """Losses of three steps, then all gradients and the state of model and optimiser."""
+    """Losses of three steps, then all gradients and the state of model and optimizer."""
     torch.manual_seed(program["seed"])
     model = nn.Sequential(nn.Linear(WIDTH, WIDTH), *(LAYERS[name]() for name in program["layers"]))
     batches = [torch.randn(program["batch"], WIDTH) for _ in range(3)]
     model[0].bias.requires_grad_(not program["frozen"])
     model.to(device)
-    optimiser = OPTIMISERS[program["optimiser"]](model.parameters())
+    optimizer = OPTIMIZERS[program["optimizer"]](model.parameters())
     found = []
     for batch in batches:
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = LOSSES[program["loss"]](model(batch.to(device)))
         loss.backward()
         if program["clip"]:
             found.append(nn.utils.clip_grad_norm_(model.parameters(), 0.1))
-        optimiser.step()
+        optimizer.step()
         found.append(loss.detach())
         after_step()
     found += [p.grad for p in model.parameters() if p.grad is not None]
     found += [p.detach() for p in model.parameters()] + list(model.buffers())
-    for state in optimiser.state.values():
+    for state in optimizer.state.values():
         found += [t for t in state.values() if isinstance(t, torch.Tensor)]
     return [t.cpu() for t in found]
 

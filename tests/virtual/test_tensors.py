@@ -215,9 +215,9 @@ def test_data_may_be_replaced(devices):
 
 @pytest.mark.parametrize("path", [["vgpu:1"], ["vgpu:1", "vgpu:2"], ["vgpu:1", "cpu", "vgpu:2"]])
 def test_a_moved_module_keeps_its_parameters(devices, path):
-    """So an optimiser made before the move, or between two, still trains the module."""
+    """So an optimizer made before the move, or between two, still trains the module."""
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
-    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     before = list(model.parameters())
     model(torch.randn(2, 3)).sum().backward()
     for device in path:
@@ -227,7 +227,7 @@ def test_a_moved_module_keeps_its_parameters(devices, path):
     assert {str(t.device) for t in tensors} == {path[-1]}
     assert all(isinstance(p, nn.Parameter) and p.is_leaf for p in before)
     old = model[0].weight.detach().clone()
-    optimiser.step()
+    optimizer.step()
     assert torch.equal(model[0].weight, old - model[0].weight.grad)
 
 

@@ -75,7 +75,7 @@ MOVES = [
     ("batch", 64),
     ("devices", 8),
     ("way", "DDP"),
-    ("optimiser", "SGD"),
+    ("optimizer", "SGD"),
     ("card", 40),
     ("length", 128),
     ("precision", "autocast"),

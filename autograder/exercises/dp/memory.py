@@ -13,10 +13,10 @@ from autograder.exercises.dp.shared import value_of
 from autograder.verdict import Finding, Table
 from course.ranks.outcome import Run
 
-KINDS = ("parameters", "gradients", "optimiser state", "activations", "outputs")
+KINDS = ("parameters", "gradients", "optimizer state", "activations", "outputs")
 TOLERANCE = 0.05
 NUMBER = 4  # bytes of a float32
-STATES = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers that the optimiser keeps for a weight
+STATES = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers that the optimizer keeps for a weight
 
 _PROPERTY = {kind: f"{kind}, within 5 %" for kind in KINDS}
 
@@ -82,7 +82,7 @@ Bytes = Callable[[Step, int], float]
 _RIGHT: dict[str, Callable[[Step, int], int]] = {
     "parameters": _parameters,
     "gradients": _at_home,
-    "optimiser state": _state,
+    "optimizer state": _state,
     "activations": _activations,
     "outputs": _outputs,
 }
@@ -181,16 +181,16 @@ _MISCONCEPTIONS: dict[str, tuple[Misconception, ...]] = {
             "All replicas' gradients are there for a moment, and then only their sum.",
         ),
     ),
-    "optimiser state": (
+    "optimizer state": (
         Misconception(
             "state_everywhere",
             _everywhere(_state),
-            "The replicas have no optimiser: the step is taken at home, and the next forward "
+            "The replicas have no optimizer: the step is taken at home, and the next forward "
             "sends the new weights.",
             _HOME_STEPS,
         ),
         Misconception(
-            "state_everywhere", _all_devices(_state), "Only home has an optimiser.", _HOME_STEPS
+            "state_everywhere", _all_devices(_state), "Only home has an optimizer.", _HOME_STEPS
         ),
         Misconception(
             "one_number",

@@ -15,12 +15,12 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
             {
                 "parameters": model * (n > 0),
                 "gradients": 0,
-                "optimiser state": 0,
+                "optimizer state": 0,
                 "activations": activations,
                 "outputs": 0,
             }
         )
     result[0]["gradients"] = model
-    result[0]["optimiser state"] = model * ("SGD", "momentum", "Adam").index(optimizer)
+    result[0]["optimizer state"] = model * ("SGD", "momentum", "Adam").index(optimizer)
     result[0]["outputs"] = rows * widths[-1] * 4 * 2 + 8
     return result

@@ -23,6 +23,6 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
         for d in machine:
             entry = {k: before[d][k] for k in ("activations", "outputs")}
             entry["parameters"] = during[-1][d]["parameters"]
-            entry |= {k: after[d][k] for k in ("gradients", "optimiser state")}
+            entry |= {k: after[d][k] for k in ("gradients", "optimizer state")}
             result.append(entry)
         return result

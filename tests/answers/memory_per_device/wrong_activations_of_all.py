@@ -7,7 +7,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
         {
             "parameters": weights,
             "gradients": weights,
-            "optimiser state": weights,
+            "optimizer state": weights,
             "activations": 4 * rows * kept,
             "outputs": 4 * rows * widths[-1],
         }

@@ -12,7 +12,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
             {
                 "parameters": weights if here else 0,
                 "gradients": weights * (d == 0),
-                "optimiser state": weights * states * (d == 0),
+                "optimizer state": weights * states * (d == 0),
                 "activations": 4 * (here * kept + (rows - here) * widths[0] * (d == 0)),
                 "outputs": 8 * rows * widths[-1] * (d == 0),
             }

@@ -8,7 +8,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
         {
             "parameters": weights,
             "gradients": weights * (d == 0),
-            "optimiser state": weights * states * (d == 0),
+            "optimizer state": weights * states * (d == 0),
             "activations": 4 * rows / devices * kept,
             "outputs": 8 * rows * widths[-1] * (d == 0),
         }

@@ -12,7 +12,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
             {
                 "parameters": 4 * weights * (d == 0),
                 "gradients": 4 * weights * (d == 0),
-                "optimiser state": 4 * states * weights * (d == 0),
+                "optimizer state": 4 * states * weights * (d == 0),
                 "activations": 4 * here * kept,
                 "outputs": 8 * rows * widths[-1] * (d == 0),
             }

@@ -8,7 +8,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
         {
             "parameters": weights * (pieces[d] > 0),
             "gradients": weights * (d == 0),
-            "optimiser state": weights * states * (d == 0),
+            "optimizer state": weights * states * (d == 0),
             "activations": 4 * pieces[d] * sum(widths[1:-1]) * (1 + (activation == "gelu")),
             "outputs": 8 * rows * widths[-1] * (d == 0),
         }

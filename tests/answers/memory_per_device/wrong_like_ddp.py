@@ -13,7 +13,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
             {
                 "parameters": 4 * weights * used,
                 "gradients": 4 * weights * used,
-                "optimiser state": 4 * states * weights * used,
+                "optimizer state": 4 * states * weights * used,
                 "activations": 4 * here * kept,
                 "outputs": 8 * here * widths[-1],
             }

@@ -7,7 +7,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
         {
             "parameters": weights * (pieces[d] > 0),
             "gradients": weights * (d == 0) * devices,
-            "optimiser state": 0,
+            "optimizer state": 0,
             "activations": 0,
             "outputs": 8 * pieces[d] * widths[-1],
         }

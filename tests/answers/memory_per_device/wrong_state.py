@@ -11,7 +11,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
             {
                 "parameters": weights * (here > 0),
                 "gradients": weights * (d == 0),
-                "optimiser state": weights * (d == 0 and optimizer != "SGD"),
+                "optimizer state": weights * (d == 0 and optimizer != "SGD"),
                 "activations": 4 * here * kept,
                 "outputs": 8 * rows * widths[-1] * (d == 0),
             }

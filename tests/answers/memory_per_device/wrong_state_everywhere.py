@@ -1,5 +1,5 @@
 # finding: state_everywhere
-# every device has an optimiser
+# every device has an optimizer
 def memory_per_device(widths, rows, devices, optimizer, activation):
     weights = 4 * sum(a * b + b for a, b in zip(widths, widths[1:]))
     kept = widths[0] + sum(widths[1:-1]) * (2 if activation == "gelu" else 1)
@@ -12,7 +12,7 @@ def memory_per_device(widths, rows, devices, optimizer, activation):
             {
                 "parameters": weights * (here > 0),
                 "gradients": weights * (d == 0),
-                "optimiser state": weights * states,
+                "optimizer state": weights * states,
                 "activations": 4 * here * kept,
                 "outputs": 8 * rows * widths[-1] * (d == 0),
             }

@@ -70,7 +70,7 @@ def a_model(widths: tuple[int, ...], activation: str) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def an_optimiser(name: str, parameters: Any) -> torch.optim.Optimizer:
+def an_optimizer(name: str, parameters: Any) -> torch.optim.Optimizer:
     if name == "Adam":
         return torch.optim.Adam(parameters)
     return torch.optim.SGD(parameters, lr=0.1, momentum=0.9 if name == "momentum" else 0)
@@ -81,17 +81,17 @@ def measured(step: memory.Step) -> list[dict[str, int]]:
         model = a_model(step.widths, step.activation).to(devices[0])
         during: list[Any] = []
         model.register_forward_hook(lambda *_: during.append(memory_by_kind()))
-        optimiser = an_optimiser(step.optimizer, model.parameters())
+        optimizer = an_optimizer(step.optimizer, model.parameters())
         parallel = nn.DataParallel(model, list(range(step.devices)))
         output = parallel(torch.zeros(step.rows, step.widths[0]))
         target = torch.zeros(step.rows, dtype=torch.long, device=devices[0])
         loss = F.cross_entropy(output, target)
         before = memory_by_kind()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         after = memory_by_kind()
         moments = dict.fromkeys(("activations", "outputs"), before)
-        moments |= dict.fromkeys(("gradients", "optimiser state"), after)
+        moments |= dict.fromkeys(("gradients", "optimizer state"), after)
         moments["parameters"] = during[-1]
         return [{kind: moments[kind][d][kind] for kind in memory.KINDS} for d in devices]
 

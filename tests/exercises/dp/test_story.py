@@ -27,7 +27,7 @@ def test_the_largest_batch(way: str, precision: str, length: int, batch: int):
 
 
 def test_no_row_of_the_table_has_ddp_one_and_a_half_times_as_large():
-    table = memory.fits_table(optimisers=("Adam",), lengths=(256, 512))
+    table = memory.fits_table(optimizers=("Adam",), lengths=(256, 512))
     for dp, ddp in zip(table[::2], table[1::2], strict=True):
         assert (dp.config.way, ddp.config.way) == ("DP", "DDP")
         assert 1 < ddp.batch / dp.batch < 1.5
@@ -48,7 +48,7 @@ def peaks(batch: int) -> list[float]:
     with gpus(4, "16 GiB", compute=False) as devices:
         with torch.device(devices[0]):
             model = memory.build("BERT-large")
-        optimizer = memory.optimiser("Adam", model.parameters())
+        optimizer = memory.optimizer("Adam", model.parameters())
         for parameter in model.parameters():
             parameter.grad = torch.zeros_like(parameter)
         optimizer.step()
