@@ -46,6 +46,7 @@ def show(step: Step | None = None) -> View:
             whole=lambda: _all(recorded),
             text=_text(recorded),
             name="stage",
+            numbered=False,  # the picture's title has the number, from 1 on
         )
     )
 
@@ -55,7 +56,7 @@ def draw_step(step: Step, stage: int | None = None) -> Picture:
 
     Args:
         step: as recorded.
-        stage: 0 to 7; all of them, in small, if None.
+        stage: 0 to 7, of those that the picture numbers 1 to 8; all, in small, if None.
     """
     return _all(step) if stage is None else _one(step, stage)
 
@@ -96,25 +97,35 @@ def _one(step: Step, stage: int) -> Picture:
     axes = figure.subplots()
     _paint(axes, step, stage, large=True)
     done = step.stages[stage]
-    axes.set_title(done.name, loc="left", fontsize=12, fontweight="bold")
-    kinds = [k for k in ALL_KINDS if any(h.get(k) for s in step.stages for h in s.held)]
+    axes.set_title(f"{stage + 1}. {done.name}", loc="left", fontsize=12, fontweight="bold")
+    _legend(figure, step)
+    return figure
+
+
+def _legend(figure: Picture, step: Step) -> None:
+    """All that is held or moves; an arrow has the colour of what it carries."""
+    held = {kind for stage in step.stages for one in stage.held for kind in one if one[kind]}
+    moved = {move.kind for stage in step.stages for move in stage.moves}
+    kinds = [kind for kind in ALL_KINDS if kind in held | moved]
+    names = ["the batch" if kind == "others" else kind for kind in kinds]
     marks: list[Artist] = [Rectangle((0, 0), 1, 1, color=KIND_COLOURS[kind]) for kind in kinds]
     marks.append(Line2D([], [], color=MUTED, linewidth=1))
     figure.legend(
-        marks, [*kinds, "the stage's peak"], loc="outside lower left", ncols=len(marks),
+        marks, [*names, "the stage's peak"], loc="outside lower left", ncols=len(marks),
         frameon=False, fontsize=9, handlelength=1, columnspacing=1.2,
     )  # fmt: skip
-    return figure
 
 
 def _all(step: Step) -> Picture:
     rows = -(-len(step.stages) // 4)
-    figure = Picture(figsize=(10, rows * (0.75 + 0.36 * (step.devices - 1))), layout="constrained")
+    size = 10, 0.25 + rows * (0.75 + 0.36 * (step.devices - 1))
+    figure = Picture(figsize=size, layout="constrained")
     for stage, axes in enumerate(figure.subplots(rows, 4).flat):
         _paint(axes, step, stage, large=False)
         done = step.stages[stage]
         moved = sizes.text(done.moved) if done.moves else "nothing moves"
         axes.set_title(f"{stage + 1}. {done.name}: {moved}", loc="left", fontsize=8.5)
+    _legend(figure, step)
     return figure
 
 

@@ -67,13 +67,20 @@ def _stack(axes: Axes, step: Step, device: int, edges: np.ndarray) -> None:
     top = int(whole.argmax())
     axes.plot(at[top], whole[top], "o", color=INK, markersize=3)
     axes.annotate(
-        f"peak {whole[top]:.1f} MiB", (at[top], whole[top]), xytext=(5, 0),
+        f"peak {whole[top]:.1f} MiB: {_made_of(held[top])}", (at[top], whole[top]), xytext=(5, 0),
         textcoords="offset points", va="center", fontsize=9, color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
     )  # fmt: skip
     axes.annotate(
         f"{whole[-1]:.1f}", (1.0, whole[-1]), xytext=(3, 0), textcoords="offset points",
         va="center" if whole[-1] else "bottom", fontsize=9, color=MUTED,
     )  # fmt: skip
+
+
+def _made_of(held: np.ndarray) -> str:
+    """A peak may be too thin to see what it is made of."""
+    parts = [(size, kind) for size, kind in zip(held, KINDS) if size >= 0.05]
+    return ", ".join(f"{kind} {size:.1f}" for size, kind in sorted(parts, reverse=True))
 
 
 def _edges(step: Step, devices: Sequence[int]) -> np.ndarray:

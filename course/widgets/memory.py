@@ -27,6 +27,7 @@ from course.measure.memory import (
     Fit,
     account,
     largest_batch,
+    shares,
 )
 from course.measure.step_memory import ALL_KINDS
 from course.measure.transformer import SIZES
@@ -43,7 +44,7 @@ KIND_COLOURS = dict(
 START = Config()
 CARDS = (8, 12, 16, 24, 40, 80)  # GiB
 LENGTHS = (64, 128, 256, 384, 512, 1024)
-_HEAD_NAMES = {"words": "every word", "classes": "two classes"}
+_HEAD_NAMES = {"words": "every word", "classes": "two classes a text"}
 _WAY_COLOURS = {"DP": "#d1730f", "DDP": "#2a78b5", "DDP, bucket views": "#16425b"}
 
 
@@ -82,17 +83,31 @@ class _Controls:
             control.style.description_width = "5.5em"
             control.layout.width = "19em"
             control.observe(self._moved, "value")
+        self._lengths = tuple(self.by_name["length"].options)
         layout = ipywidgets.Layout(flex_flow="row wrap", max_width="60em")
         rows = ipywidgets.Box(list(self.by_name.values()), layout=layout)
         self.box = ipywidgets.VBox([rows, self._image, self._caption])
         self._moved(None)
 
     def _moved(self, change: Any) -> None:
+        self._offer_lengths()
         chosen = {name: control.value for name, control in self.by_name.items()}
-        chosen["length"] = min(chosen["length"], SIZES[chosen["model"]].longest)
         picture, text = _drawn(Config(**chosen))
         set_picture(self._image, picture)
         self._caption.value = caption_html(text)
+
+    def _offer_lengths(self) -> None:
+        """Texts that the model can read, and no longer ones."""
+        longest = SIZES[self.by_name["model"].value].longest
+        offered = tuple(length for length in self._lengths if length <= longest)
+        control = self.by_name["length"]
+        if tuple(control.options) == offered:
+            return
+        chosen = control.value
+        control.unobserve(self._moved, "value")
+        control.options = offered
+        control.value = chosen if chosen in offered else max(offered)
+        control.observe(self._moved, "value")
 
 
 def _makers() -> dict[str, Callable[[Any], Any]]:
@@ -114,7 +129,7 @@ def _makers() -> dict[str, Callable[[Any], Any]]:
 
     return {
         "model": choice("model", MODELS),
-        "head": choice("scores of", [(name, head) for head, name in _HEAD_NAMES.items()]),
+        "head": choice("a score for", [(name, head) for head, name in _HEAD_NAMES.items()]),
         "length": choice("words", LENGTHS),
         "way": choice("way", WAYS),
         "devices": slider("GPUs", 1, 8),
@@ -191,9 +206,17 @@ def _legend(axes: Axes, kinds: Sequence[str]) -> None:
 
 def _title(config: Config) -> str:
     return (
-        f"{config.model}, {config.way}: batch {config.batch} of {config.length} words, "
-        f"{config.optimizer}, {config.precision}, scores of {_HEAD_NAMES[config.head]}"
+        f"{config.model}, {config.way}: {_batch(config)} of {config.length} words, "
+        f"{config.optimizer}, {config.precision}, a score for {_HEAD_NAMES[config.head]}"
     )
+
+
+def _batch(config: Config) -> str:
+    """DDP gives every rank as many rows: where it does not divide, some are there twice."""
+    rows = shares(config)
+    if sum(rows) == config.batch:
+        return f"batch {config.batch}"
+    return f"batch {config.batch}, filled up to {sum(rows)},"
 
 
 def draw_fits(table: Sequence[Fit]) -> Picture:
@@ -227,7 +250,7 @@ def draw_fits(table: Sequence[Fit]) -> Picture:
     config = configs[0]
     figure.suptitle(
         f"Largest batch that fits: {config.model} on {config.devices} × {config.card:g} GiB, "
-        f"scores of {_HEAD_NAMES[config.head]}",
+        f"a score for {_HEAD_NAMES[config.head]}",
         x=0.01, ha="left", fontsize=11,
     )  # fmt: skip
     marks = [Rectangle((0, 0), 1, 1, color=_WAY_COLOURS[way]) for way in ways]

@@ -3,7 +3,7 @@
 #
 # The oldest way to train on several GPUs in PyTorch is one line: `model = nn.DataParallel(model)`. It works, it needs no other change, and sooner or later it disappoints: the second GPU helps less than expected, the fourth hardly, and the first one runs out of memory while the others are half empty. In this lesson you build DataParallel from its parts and measure where memory and bytes go. When you have finished it you can
 #
-# - write its five stages, scatter, replicate, parallel apply, gather and reduce, and say what each moves and where to;
+# - write its parts, scatter, replicate, parallel apply and gather, say who does the reduce, and say what each moves and where to;
 # - predict what a training step holds on each device, by kind, and how many bytes pass through the first one;
 # - find the largest batch that fits, and say what runs out first;
 # - say what a thread can do for a GPU and what Python's interpreter lock keeps it from doing;
@@ -87,15 +87,18 @@ launch(one_step_of_torchs, 1)
 # %% [markdown]
 # The weights and biases of this model have 4 × (200 · 50 + 50) = 40,200 bytes. Find them in the list: they go out to each of the three others, and as many bytes come back in backward. Two rows of the batch have 1,600 bytes and two rows of the output 400. Every line begins or ends at `vgpu:0`: no two other devices ever speak to each other.
 #
-# That device is called **home**. The five stages:
+# That device is called **home**. A training step has eight stages:
 #
 # 1. **Scatter**: the batch is cut into pieces, and each goes to its device.
 # 2. **Replicate**: the model is copied from home to all others, in *every* forward.
 # 3. **Parallel apply**: each replica computes its piece, in a thread of its own.
-# 4. **Gather**: the outputs are put together at home, where the loss is computed.
-# 5. **Reduce**: backward goes the same way in reverse. The gradients of the outputs go out, the replicas' gradients come home, and are added up there.
+# 4. **Gather**: the outputs are put together at home.
+# 5. **Loss**: it is computed at home, of all rows.
+# 6. **Backward**: the gradients of the outputs go out to where the outputs came from, and each replica goes through its backward.
+# 7. **Reduce**: the replicas' gradients come home, and are added up there. The replicas are gone.
+# 8. **Optimizer step**: at home, and only there.
 #
-# Then the optimizer takes a step at home, and only there. The replicas are thrown away. The next picture has a step in its stages; in the widget you can go through them one by one. (Inside a device: blue are parameters, orange the optimizer's state, green activations, purple outputs, light blue gradients.)
+# The next picture has a step in these stages, with the same numbers; in the widget below it you can go through them one by one. `vgpu:0`, home, is GPU 0 there. A bar in a device is what it holds at the end of the stage, the thin grey line how much it held at most, and an arrow has the colour of what it carries.
 
 # %%
 step = dp_step.example()
@@ -105,7 +108,7 @@ dp_step_widget.draw_step(step)
 dp_step_widget.show(step)
 
 # %% [markdown]
-# Stages 1 to 4 are the exercises that follow. You may wonder who writes the fifth. Nobody: if replicate and gather are made of operations that autograd can follow, autograd does it.
+# Scatter, replicate, parallel apply and gather are the exercises that follow. You may wonder who writes backward and reduce. Nobody: if the four are made of operations that autograd can follow, autograd does it.
 #
 # ## Scatter
 #
@@ -121,7 +124,7 @@ for rows, devices in ((8, 4), (9, 4), (10, 4), (5, 4), (2, 4)):
 # `chunk` rounds the size of a piece up, and the last ones get what is left: less, or nothing at all. With 9 rows the fourth device does nothing. A last, small batch of an epoch may use one device only. Code that expects a piece for each device fails then, in the last step of the first epoch; this has been [reported to PyTorch](https://github.com/pytorch/pytorch/issues/15161) as a puzzling error about a missing argument.
 
 # %% [markdown] exercise scatter
-# Write it for tensors first, and then for tuples, lists and dicts of tensors: what a model takes is often more than one tensor.
+# Write it for tensors first, and then for tuples, lists and dicts of tensors: what a model takes is often more than one tensor. The check wants both, and tells you which of them is missing. (Here and in the next three exercises do without torch's own `nn.parallel`: it has these four functions.)
 
 
 # %% answer scatter
@@ -197,7 +200,8 @@ def replicate(module: nn.Module, devices: list) -> list[nn.Module]:
 
     The copies of parameters are made by tensor.to(device), so that backward through a replica
     reaches the module's parameters. A tensor that is used in two places of the module is
-    copied once for each device. The module itself is not changed.
+    copied once for each device. The module itself is not changed. The copies do not disturb
+    each other: they may be called at the same time, in threads.
 
     Args:
         module: on devices[0], with parameters and buffers, in modules nested in any way.
@@ -261,9 +265,9 @@ launch(manners, 1)
 def parallel_apply(replicas: list, inputs: list[tuple], devices: list) -> list:
     """Call all replicas at the same time, each in a thread of its own.
 
-    Grad mode in the threads is the caller's. When all have ended and some have raised an
-    exception, one of these is raised: itself, or another one from it, and its text or a note
-    on it names the device.
+    Grad mode in the threads is the caller's. If replicas raise an exception, one of these is
+    raised when all replicas have ended: itself, or a new one `from` it. Its text, or a note
+    (error.add_note), contains the name of the device as str(devices[i]) gives it.
 
     Args:
         inputs: inputs[i] are the positional arguments of replicas[i], on devices[i].
@@ -319,7 +323,7 @@ for work in ("small", "large"):
 # %% [markdown]
 # ## Gather
 #
-# The outputs come home. Tensors are put one after the other, so that row i of the result belongs to row i of the batch. A replica may also return a number, its loss for instance, and four replicas four numbers; these become a vector. It then takes care to do the right thing with them: their mean is the whole batch's mean only if all pieces were equally large.
+# The outputs come home. Tensors are put one after the other, so that row i of the result belongs to row i of the batch. A replica may also return a scalar, a tensor without dimensions: its loss, for instance. Four replicas return four of them, and these become a vector. Take care what you do with it then: its mean is the whole batch's mean only if all pieces were equally large.
 
 # %% [markdown] exercise gather
 # Write it, for the same nested values as in scatter. It has to be differentiable, too.
@@ -362,7 +366,7 @@ def gather(outputs: list, device: torch.device):
 
 # %% answer data_parallel
 def data_parallel(module: nn.Module, batch: torch.Tensor, devices: list) -> torch.Tensor:
-    """module(batch), computed on all devices that get rows.
+    """module(batch), computed on all devices that get rows; the model goes to no other.
 
     Args:
         module: on devices[0]. It takes a tensor of rows and returns one.
@@ -426,7 +430,7 @@ for forward in (data_parallel, torchs):
             print(run)
 
 # %% [markdown]
-# What remains is rounding: a sum of four numbers depends on their order in the last digit. By the numbers, then, there is nothing to be said against DataParallel. (With one exception: BatchNorm. Each replica normalises by the mean of its own piece, and only home's running averages are kept.)
+# What remains is rounding: a sum of four numbers depends on their order in the last digit. By the numbers, then, there is nothing to be said against DataParallel. (There are two exceptions. BatchNorm: each replica normalises by the mean of its own piece, and of the running averages only those that home's replica made of its own piece are kept. Dropout: each replica draws its own random numbers, so the result is as good, and not the same.)
 
 # %% [markdown]
 # ### In production: the penalty that was never paid
@@ -469,7 +473,7 @@ for count in (1, 2):
     print(launch(watch_the_penalty, 1, count))
 
 # %% [markdown]
-# On one device DataParallel calls the module itself, and all is well. On two, each replica sets the attribute on itself, and `parallel.module` still has the 0.0 that it was born with. The loss is smaller, training looks better than ever, and what the penalty was to prevent happens. Counters, caches and running statistics are lost in the same way ([pytorch issue 2864](https://github.com/pytorch/pytorch/issues/2864)).
+# On one device DataParallel calls the module itself, and all is well. On two, each replica sets the attribute on itself, and `parallel.module` still has the 0.0 that it was born with. The loss is smaller, training looks better than ever, and what the penalty was to prevent happens. Counters and caches that forward assigns to `self` are lost in the same way ([pytorch issue 2864](https://github.com/pytorch/pytorch/issues/2864)). A buffer that is changed *in place*, as BatchNorm's running averages are, is a little better off: home's replica shares it with the module, so what home did stays, and what the others did is lost.
 
 # %% [markdown] exercise penalised_step_fixed
 # Mend it: the class and the step. On any number of devices, with any number of rows, the loss and the gradients are to be those of one device.
@@ -597,14 +601,12 @@ if run.ok:
     for name, moment in (("before backward", before), ("after the step", after)):
         print(f"{name}, in kB")
         for device, kinds in moment.items():
-            print(
-                f"  {device}",
-                *(f"{kind} {size / 1e3:,.0f}" for kind, size in kinds.items() if size),
-                sep="   ",
-            )
+            held = [f"{kind} {size / 1e3:,.0f}" for kind, size in kinds.items() if size]
+            print(f"  {device}", *(held or ["nothing"]), sep="   ")
     print("at most, in kB")
     print(" ", *(f"{device} {size / 1e3:,.0f}" for device, size in peaks.items()), sep="   ")
-run if not run.ok else None
+else:
+    print(run)
 
 # %% [markdown]
 # It is often said that home is full because all gradients are collected there. They are, for a moment; but that is one part of several, and rarely the largest. Home alone has
@@ -672,7 +674,7 @@ for device, numbers in enumerate(predicted):
     )
 
 # %% [markdown]
-# These numbers are of two moments. In between, memory goes up and down; what decides whether a step fits is the **peak**. Here is a whole step, with the stages marked, at home and on another device. Did you expect the peak at home where the gradients come together, in *reduce*? There is a hump. The peak is at the beginning of backward: all activations are still there, and for the outputs of all rows there are log-probabilities and, now, gradients. (This model has a vocabulary of 2,000 words.)
+# These numbers are of two moments. In between, memory goes up and down; what decides whether a step fits is the **peak**. Here is a whole step, with the stages marked, at home and on another device. Did you expect the peak at home where the gradients come together, in *reduce*? There is a hump. (Another one is in *replicate*: torch's `nn.DataParallel` sends many small tensors as one large one, and for the moment home holds that copy of all parameters beside them.) The peak is at the beginning of backward: all activations are still there, and for the outputs of all rows there are log-probabilities and, now, gradients. (This model has a vocabulary of 2,000 words.)
 
 # %%
 draw_ledger(step)
@@ -728,7 +730,7 @@ if traffic(2, 2, 8, 4, 4):
     plt.legend()
 
 # %% [markdown]
-# That is the whole case against DataParallel, in one picture. One line grows with every device; the other one stays below four times the model. A GPU more brings one GPU's computation and adds a model's weights and gradients to a link that is already full.
+# That is the case against DataParallel's traffic, in one picture. (The others are home's memory and the interpreter lock.) One line grows with every device; the other one stays below four times the model. A GPU more brings one GPU's computation and adds a model's weights and gradients to a link that is already full.
 
 # %% [markdown]
 # ## The largest batch
@@ -800,11 +802,14 @@ for count in (1, 2, 4):
     print(f"{count} device{'s' * (count > 1)}: {run.values[0]:,} rows" if run.ok else run)
 
 # %% [markdown]
+# Four devices take about twice as many rows as one, not four times as many: 3,088, 4,857 and 5,868 rows with the reference answer. Parameters, gradients and Adam's state are at home in any case, and the outputs of all rows come to home, too. Only activations are shared.
+
+# %% [markdown]
 # ## A story about four V100
 #
 # There is a story that is told in courses. Somebody trained BERT-large on four V100 with 16 GB each. With DataParallel no batch larger than 16 would fit, because of the home device. They changed to DDP, the batch went up to 64, and training became almost three times as fast.
 #
-# It is a good story. Is it true? We have a ledger. `memory.account` takes a training step of a transformer of BERT-large's size through torch's own `nn.DataParallel` on devices that only account, and finds the largest batch (of all devices together) that fits. The story does not say how long its texts were, which optimizer it used, or in which precision; so we try them all.
+# It is a good story. Is it true? We have a ledger. `memory.account` takes a training step of a transformer of BERT-large's size through torch's own `nn.DataParallel` on devices that only account, and finds the largest batch (of all devices together) that fits. The story does not say how long its texts were, which optimizer it used, or in which precision. We take Adam, and try two lengths and two precisions; the widget further down has the rest.
 
 # %%
 table = memory.fits_table(optimizers=("Adam",), lengths=(256, 512))
@@ -899,14 +904,14 @@ for name, link in (("PCIe 3.0", 0.75 * 15.75e9), ("two NVLinks", 2 * 25e9)):
     )
 
 # %% [markdown]
-# So almost three times as fast is just what one should expect over PCIe, *with the same batch*: in DataParallel's step more time goes into moving weights and gradients through one link than into computing. Over a faster link the gain is smaller. The story's speed is right, and its reason is not the batch.
+# So more than two and a half times as fast is what one should expect over PCIe, *with the same batch*: in DataParallel's step more time goes into moving weights and gradients through one link than into computing. Over a faster link the gain is smaller. With 24 texts DDP is no faster than with 16: in both its traffic hides behind backward, and what is left is computing, which takes as long for each text. The story's "almost three times" is not far off, and its reason is not the batch.
 #
 # This is an estimate, not a measurement. If you have two GPUs, measure: the last section does.
 
 # %% [markdown]
 # ## Measure it
 #
-# **A question:** how much fuller is home than the others? Divide its peak by another device's, with your own `data_parallel`, for 1, 100 and 10,000 rows. Before you run it: which way will the ratio go as the batch grows?
+# **A question:** how much fuller is home than the others? Divide its peak by another device's, with your own `data_parallel`, for 1, 100 and 10,000 rows on each of four devices. Before you run it: which way will the ratio go as the batch grows?
 
 
 # %%
@@ -930,13 +935,13 @@ for classes in (10, 5000):
         if run.ok:
             peaks = run.values[0]
             print(
-                f"{classes:>5} classes, {rows:>6,} rows: {peaks[0] / peaks[1]:.1f} times as full as another"
+                f"{classes:>5} classes, {rows:>6,} rows in all: {peaks[0] / peaks[1]:.1f} times as full as another"
             )
         else:
             print(run)
 
 # %% [markdown]
-# With few outputs the constant part (gradients, state) is diluted by activations, and home ends up about as full as the others. With many, home holds the outputs of everybody, and no batch makes that better.
+# With few outputs the constant part (gradients, state) is diluted by activations, and the ratio falls in the end: from 3.5 to 1.3, with the reference answer. With 5,000 outputs it goes up, from 3.2 to 6.9: home holds the outputs of everybody, and they grow with the batch as activations do.
 #
 # ### On real GPUs
 #
@@ -988,7 +993,7 @@ else:
 # ## Recap
 #
 # 1. DataParallel is one process: scatter, replicate, apply in threads, gather, and autograd brings the gradients back. Its gradients are exactly one device's.
-# 2. Home alone has the gradients, the optimizer's state, and all rows' outputs with what the loss makes of them. Activations are shared; with many rows or many outputs, say which of the two is larger before you blame home.
+# 2. Home alone has the gradients, the optimizer's state, and all rows' outputs with what the loss makes of them. Activations are shared; before you blame home, say which is larger: what home alone has, or its share of the activations.
 # 3. Through home's link pass 2(n − 1) models in each step, and nothing hides them. A ring passes less than four, whatever n is.
 # 4. A replica lives for one forward: what it sets on itself is lost, what it returns is gathered. Scalars become a vector, and their mean is right for equal pieces only.
 # 5. Threads share one interpreter. A process for each GPU does not, and that is DDP: lesson 03.

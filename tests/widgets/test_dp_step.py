@@ -31,7 +31,7 @@ def test_an_arrow_for_each_pair_with_its_bytes(step, stage):
     for pair in pairs:
         size = sum(m.bytes for m in step.stages[stage].moves if (m.source, m.target) == pair)
         assert sizes.text(size) in texts
-    assert axes.get_title(loc="left") == STAGES[stage]
+    assert axes.get_title(loc="left") == f"{stage + 1}. {STAGES[stage]}"
     figure.canvas.draw()
 
 
@@ -51,6 +51,16 @@ def test_all_stages_in_one_figure(step):
     ]
     assert titles[2].endswith("nothing moves")
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize("stage", [None, 0])
+def test_every_colour_of_bars_and_arrows_is_in_the_legend(step, stage):
+    (legend,) = dp_step.draw_step(step, stage).legends
+    names = [text.get_text() for text in legend.get_texts()]
+    moved = {move.kind for one in step.stages for move in one.moves}
+    assert "others" in moved  # the pieces of the batch
+    assert {"parameters", "gradients", "optimizer state", "activations", "outputs"} < set(names)
+    assert {"the batch", "the stage's peak"} < set(names)
 
 
 def test_a_stage_that_is_not_there_is_refused(step):
@@ -86,7 +96,12 @@ def test_the_ledger_shows_the_peak_of_each_device(step, devices):
     assert len(figure.axes) == len(devices)
     for axes, device in zip(figure.axes, devices):
         peak = step.peak(device) / 2**20
-        assert f"peak {peak:.1f} MiB" in [text.get_text() for text in axes.texts]
+        (said,) = [t.get_text() for t in axes.texts if t.get_text().startswith("peak")]
+        whole, parts = said.split(": ")
+        assert whole == f"peak {peak:.1f} MiB"
+        sizes_said = [float(part.split()[-1]) for part in parts.split(", ")]
+        assert sizes_said == sorted(sizes_said, reverse=True)
+        assert sum(sizes_said) == pytest.approx(peak, abs=0.3)
         highest = max(path.vertices[:, 1].max() for c in axes.collections for path in c.get_paths())
         assert highest == pytest.approx(peak)
     assert set(STAGES) <= {text.get_text() for text in figure.axes[0].texts}

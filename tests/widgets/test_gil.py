@@ -31,3 +31,16 @@ def test_bars_are_speed_ups(workers):
         f"{n} workers" for n in workers
     ]
     figure.canvas.draw()
+
+
+def test_no_number_stands_on_the_dotted_line():
+    rows = [Row(work, "threads", 1, 100, 1.0) for work in WORKS]
+    rows += [Row(work, way, 2, part, 1.0) for work in WORKS for way, part in zip(WAYS, (175, 187))]
+    figure = draw_gil(GilTimes(tuple(rows), 2, True))
+    figure.canvas.draw()
+    for axes in figure.axes:
+        (dotted,) = [line for line in axes.lines if line.get_linestyle() == ":"]
+        x = dotted.get_window_extent().x0
+        for text in axes.texts:
+            box = text.get_window_extent()
+            assert not box.x0 <= x <= box.x1

@@ -96,12 +96,28 @@ def test_each_control_changes_picture_and_words(name, value):
     assert (bytes(image.value), caption.value) == before
 
 
-def test_what_a_model_cannot_read_is_cut():
+def test_texts_are_offered_as_long_as_the_model_can_read():
     controls = memory._Controls(SMALL)
-    controls.by_name["length"].value = 1024
+    model, length = controls.by_name["model"], controls.by_name["length"]
+    assert max(length.options) == 512
+    assert length.value == SMALL.length
+    model.value = "GPT-2 small"
+    assert (max(length.options), length.value) == (1024, SMALL.length)
+    length.value = 1024
+    model.value = SMALL.model
+    assert (max(length.options), length.value) == (512, 512)
     picture = bytes(controls.box.children[1].value)
-    controls.by_name["length"].value = 512
-    assert bytes(controls.box.children[1].value) == picture
+    length.value = 384
+    assert bytes(controls.box.children[1].value) != picture
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [("DDP", "batch 1, filled up to 4, of 128 words"), ("DP", "batch 1 of 128 words")],
+)
+def test_a_batch_that_ddp_fills_up_says_so(way, said):
+    found = account(Config(model="BERT-base", card=8, batch=1, way=way))
+    assert said in memory.draw_memory(found).axes[0].get_title(loc="left")
 
 
 def test_changes_that_need_no_new_model_take_less_than_a_second():
