@@ -18,7 +18,6 @@ from autograder.exercises.ddp.models import (
     weights,
 )
 from autograder.exercises.ddp.shared import (
-    is_close,
     is_collective,
     names_text,
     places_of,
@@ -38,12 +37,12 @@ _TOGETHER = "every rank's weights are those of one process"
 
 
 class Narrow(nn.Module):
-    """A backbone and a head with three outputs."""
+    """A backbone and a head with three outputs; float32, as what ``nn.Linear`` makes by itself."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.backbone = nn.Linear(5, 6, dtype=torch.float64)
-        self.head = nn.Linear(6, 3, dtype=torch.float64)
+        self.backbone = nn.Linear(5, 6)
+        self.head = nn.Linear(6, 3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.head(torch.tanh(self.backbone(x)))
@@ -59,12 +58,15 @@ def call_head(
     ddp = answer(model, outputs)
     evidence: dict[str, Any] = {
         "is_ddp": isinstance(ddp, DistributedDataParallel),
+        "twice": False,
         "backbone": backbone,
         "shapes": {},
     }
     if not evidence["is_ddp"]:
         return evidence
     inner = ddp.module
+    if isinstance(inner, DistributedDataParallel):
+        return {**evidence, "twice": True}
     named = dict(inner.named_parameters())
     evidence["shapes"] = {name: list(p.shape) for name, p in named.items()}
     evidence["frozen"] = [name for name, p in named.items() if not p.requires_grad]
@@ -84,7 +86,13 @@ def call_head(
             if evidence["unknown"] and "finished reduction" in str(error):
                 break  # DDP misses the gradients of what was replaced: a consequence
             raise
-        mean_squared(output, y).backward()
+        try:
+            mean_squared(output, y).backward()
+        except RuntimeError as error:
+            if "returned an invalid gradient" not in str(error):
+                raise
+            evidence["reshaped"] = True  # the graph knows the shapes of before
+            break
         optimizer.step()
         evidence["steps"].append(weights(inner))
     return evidence
@@ -95,8 +103,8 @@ def head_cases(generator: random.Random) -> list[Case]:
         inputs = []
         for _ in range(world_size):
             seed = torch.Generator().manual_seed(generator.randrange(1 << 30))
-            x = torch.randn((STEPS, 4, 5), generator=seed, dtype=torch.float64)
-            y = torch.randn((STEPS, 4, outputs), generator=seed, dtype=torch.float64)
+            x = torch.randn((STEPS, 4, 5), generator=seed)
+            y = torch.randn((STEPS, 4, outputs), generator=seed)
             inputs.append((outputs, x, y))
         label = f"{ranks_of(world_size)}, {outputs} outputs"
         return Case(tuple(inputs), (outputs, inputs), label)
@@ -106,7 +114,7 @@ def head_cases(generator: random.Random) -> list[Case]:
 
 def examine_head(case: Case, run: Run) -> Iterator[Finding]:
     outputs, inputs = case.expected
-    found = list(_head(outputs, run))
+    found = list(_head(outputs, run)) or list(_reshaped(run))
     yield from found or _trained_together(outputs, inputs, run)
 
 
@@ -125,13 +133,19 @@ def _head(outputs: int, run: Run) -> Iterator[Finding]:
             property=_HEAD,
             advice="return DDP(model)",
         )
+    elif any(shown(run, "twice")):
+        yield Finding(
+            "wrapped_twice",
+            "What is returned is a DDP around a DDP: the model was wrapped twice.",
+            property=_HEAD,
+            advice="One DDP(model) is enough, and it comes after the change.",
+        )
     elif any(shape != wanted for shape in shapes):
         rank = next(r for r, shape in enumerate(shapes) if shape != wanted)
-        head = shapes[rank].get("head.weight")
+        code, why = _shape_cause(shapes[rank], wanted)
         yield Finding(
-            "old_head" if head == [3, 6] else "wrong_head",
-            f"On rank {rank} head.weight has the shape {head}, and {outputs} outputs from 6 "
-            f"features make {[outputs, 6]}.",
+            code,
+            f"On rank {rank} {why}",
             property=_HEAD,
             table=Table(
                 ("parameter", "shape", "wanted"),
@@ -151,21 +165,59 @@ def _head(outputs: int, run: Run) -> Iterator[Finding]:
         yield from _backbone(run)
 
 
+def _shape_cause(shapes: dict[str, list[int]], wanted: dict[str, list[int]]) -> tuple[str, str]:
+    """The code and the first difference between the parameters there are and those wanted."""
+    strange = [name for name in shapes if name not in wanted]
+    name = next((n for n, shape in wanted.items() if shapes.get(n) != shape), "")
+    if not name:
+        return (
+            "wrong_head",
+            f"the model has parameters that it did not have: {names_text(strange)}.",
+        )
+    if name not in shapes:
+        return "wrong_head", f"the model has no {name}."
+    code = "old_head" if shapes["head.weight"] == [3, 6] else "wrong_head"
+    return code, f"{name} has the shape {shapes[name]}, and {wanted[name]} was asked for."
+
+
 def _backbone(run: Run) -> Iterator[Finding]:
     """The backbone is the trained one of rank 0: it must not have been made anew."""
     first = tensors(shown(run, "backbone")[0], ["weight", "bias"])
     for rank, value in enumerate(shown(run, "start")):
         got = tensors(value, ["backbone.weight", "backbone.bias"])
         for name, wanted in first.items():
-            if wanted is not None and not is_close(got[f"backbone.{name}"], wanted):
+            if wanted is not None and not _is_near(got[f"backbone.{name}"], wanted):
                 yield Finding(
                     "backbone_lost",
-                    f"On rank {rank} the backbone is not rank 0's: backbone.{name} begins with "
-                    f"{whose(got[f'backbone.{name}'])}, and rank 0 had {whose(wanted)}.",
+                    f"The trained backbone is gone: on rank {rank}, backbone.{name} begins with "
+                    f"{whose(got[f'backbone.{name}'])} after wrapping, and that of the model that "
+                    f"rank 0 was given with {whose(wanted)}.",
                     property=_HEAD,
-                    advice="Replace the head and nothing else; DDP sends rank 0's weights to all.",
+                    advice="Replace the head of the model that you are given, and nothing else; "
+                    "DDP sends rank 0's weights to all.",
                 )
                 return
+
+
+def _reshaped(run: Run) -> Iterator[Finding]:
+    if any(shown(run, "reshaped")):
+        yield Finding(
+            "changed_after_wrap",
+            "Backward cannot put gradients into the head: its parameters got data of another shape "
+            "after DDP had registered its hooks, and those remember the old shape.",
+            property=_TOGETHER,
+            advice="DDP looks at the parameters once, when it is made. Edit the model first, wrap "
+            "it last.",
+        )
+
+
+def _is_near(one: Any, other: torch.Tensor) -> bool:
+    """Equal but for rounding in float32, over a few steps."""
+    return (
+        isinstance(one, torch.Tensor)
+        and one.shape == other.shape
+        and torch.allclose(one.float(), other.float(), rtol=1e-4, atol=1e-5)
+    )
 
 
 def _trained_together(
@@ -174,18 +226,18 @@ def _trained_together(
     starts, steps = shown(run, "start"), shown(run, "steps")
     names = ["backbone.weight", "backbone.bias", "head.weight", "head.bias"]
     model = Narrow()
-    model.head = nn.Linear(6, outputs, dtype=torch.float64)
+    model.head = nn.Linear(6, outputs)
     model.load_state_dict(tensors(starts[0], names))  # type: ignore[arg-type]
     unknown = sorted({n for some in shown(run, "unknown") for n in some})
     got = [tensors(start, names) for start in starts]
-    wrong = [n for n in names if not all(is_close(r[n], got[0][n]) for r in got)]  # type: ignore[arg-type]
+    wrong = [n for n in names if not all(_is_near(r[n], got[0][n]) for r in got)]  # type: ignore[arg-type]
     when = "before the first step"
     for step in range(STEPS):
         if wrong:
             break
         wanted = _one_step(model, [(x[step], y[step]) for _, x, y in inputs])
         got = [tensors(value[step] if step < len(value) else None, names) for value in steps]
-        wrong = [n for n in names if not all(is_close(rank[n], wanted[n]) for rank in got)]
+        wrong = [n for n in names if not all(_is_near(rank[n], wanted[n]) for rank in got)]
         when = f"after step {step + 1}"
     if not wrong:
         return
