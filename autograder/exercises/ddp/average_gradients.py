@@ -70,6 +70,8 @@ def cases(generator: random.Random) -> list[Case]:
         return Case(inputs, (model, local), label)
 
     return [
+        # Who leaves out what is None here adds up the two branches, and nothing complains.
+        case(Parts(branches=True), ("a", "b")),
         case(Parts(), (None, None)),
         case(Parts(frozen=True, tied=True), (None, None, None)),
         case(Parts(frozen=True, branches=True), ("a", "b", None)),

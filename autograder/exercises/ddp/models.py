@@ -72,8 +72,9 @@ class Net(nn.Module):
         if parts.unused:
             self.unused = _linear(7, 2)
         if parts.branches:
-            self.branch_a = _linear(8, 8)
-            self.branch_b = _linear(8, 8)
+            # Without biases, so that one branch's numbers can take the other's place unnoticed.
+            self.branch_a = _linear(8, 8, bias=False)
+            self.branch_b = _linear(8, 8, bias=False)
         if parts.tied:
             self.again = _linear(8, 8)
             self.again.weight = self.middle.weight
@@ -92,8 +93,8 @@ class Net(nn.Module):
         return self.head(h)
 
 
-def _linear(inputs: int, outputs: int) -> nn.Linear:
-    return nn.Linear(inputs, outputs, dtype=torch.float64)
+def _linear(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
+    return nn.Linear(inputs, outputs, bias, dtype=torch.float64)
 
 
 def build(parts: Parts, seed: int) -> Net:

@@ -182,6 +182,8 @@ def _cause(e: _Exchange) -> tuple[str, str, str]:
     lost = [n for n in wrong for r in range(size) if e.got[r][n] is None]
     if e.all_are(lambda r, n: e.local[r][n]):
         return _not_averaged(e, these)
+    if (skipped := _skipped_none(e)) is not None:
+        return skipped
     if lost:
         return _none_left(e, lost[0])
     if e.all_are(lambda r, n: _mean_of_users(e.local, n)):
@@ -231,6 +233,35 @@ def _not_averaged(e: _Exchange, these: str) -> tuple[str, str, str]:
         f"{_capital(these)} {'are' if len(e.wrong) > 1 else 'is'} still each rank's own{rest}.",
         "Every parameter that requires a gradient takes part, on every rank, and the result must "
         "end up in param.grad: written into it, or assigned to it.",
+    )
+
+
+def _skipped_none(e: _Exchange) -> tuple[str, str, str] | None:
+    """Each rank left out what it has no gradient of, and so met other parameters of the others."""
+    names = [[n for n, g in rank.items() if g is not None] for rank in e.local]
+    gradients = [[g for g in rank.values() if g is not None] for rank in e.local]
+    shapes = [[g.shape for g in of] for of in gradients]
+    if any(of != shapes[0] for of in shapes) or all(of == names[0] for of in names):
+        return None
+    sums = [torch.stack(of).sum(0) for of in zip(*gradients, strict=True)]
+    made = [dict(zip(of, sums, strict=True)) for of in names]
+
+    def after(rank: int, name: str, divisor: int) -> torch.Tensor | None:
+        total = made[rank].get(name)
+        return None if total is None else total / divisor
+
+    if not any(e.all_are(lambda r, n, by=by: after(r, n, by)) for by in (1, e.size)):  # type: ignore[misc]
+        return None
+    place = next(k for k, of in enumerate(zip(*names, strict=True)) if len(set(of)) > 1)
+    rank, name = next((r, n) for n in e.wrong for r in range(e.size) if n not in names[r])
+    others = [r for r in range(e.size) if names[r][place] == name]
+    return (
+        "skipped_none",
+        f"{name} has no gradient (None) on rank {rank}, which left it out: on that rank "
+        f"{names[rank][place]} came in its place, met {ranks_text(others)}'s {name}, and the "
+        "numbers of two parameters were added.",
+        "Every rank must make the same calls, for the same parameters. Where param.grad is None, "
+        "zeros stand in for it: torch.zeros_like(param).",
     )
 
 

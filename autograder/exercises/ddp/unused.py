@@ -11,6 +11,7 @@ import torch
 from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.ddp.models import (
     Gradients,
+    Net,
     Parts,
     build,
     data,
@@ -46,8 +47,9 @@ def call_unused(
     x: torch.Tensor,
     y: torch.Tensor,
     branch: str | None,
+    zero_head: bool,
 ) -> dict[str, Any]:
-    model = build(parts, seed)
+    model = _built(parts, seed, zero_head)
     mean_squared(model(x, branch), y).backward()
     names = answer(model)
     if isinstance(names, (list, tuple, set, frozenset)):
@@ -57,22 +59,36 @@ def call_unused(
     return {"gradients": gradients(model), "names": names}
 
 
+def _built(parts: Parts, seed: int, zero_head: bool) -> Net:
+    """The model; behind a head of zeros, every gradient is zero, and none of them is None."""
+    model = build(parts, seed)
+    if zero_head:
+        torch.nn.init.zeros_(model.head.weight)
+    return model
+
+
 def cases(generator: random.Random) -> list[Case]:
-    def case(parts: Parts, branches: tuple[str | None, ...]) -> Case:
+    def case(parts: Parts, branches: tuple[str | None, ...], zero_head: bool = False) -> Case:
         seed = generator.randrange(1 << 30)
         shards = [data(generator.randrange(1 << 30), 4) for _ in branches]
-        inputs = tuple((parts, seed, x, y, b) for (x, y), b in zip(shards, branches, strict=True))
-        model = build(parts, seed)
-        local = [local_gradients(model, x, y, b) for _, _, x, y, b in inputs]
+        inputs = tuple(
+            (parts, seed, x, y, b, zero_head) for (x, y), b in zip(shards, branches, strict=True)
+        )
+        model = _built(parts, seed, zero_head)
+        local = [local_gradients(model, x, y, b) for (x, y), b in zip(shards, branches)]
         trained = [name for name, p in model.named_parameters() if p.requires_grad]
         taken = [f"{b or 'none'} on rank {r}" for r, b in enumerate(branches)]
         label = f"{ranks_of(len(branches))}, branch {listed_text(taken)}"
+        label += ", a head of zeros" if zero_head else ""
         return Case(inputs, (trained, local), label)
 
     return [
+        # Who leaves out what is None here adds up the two branches, and nothing complains.
+        case(Parts(branches=True), ("a", "b")),
         case(Parts(branches=True), ("a", None)),
         case(Parts(branches=True, unused=True), ("a", "b", "a")),
         case(Parts(branches=True, frozen=True, tied=True), (None, "b", None, "b")),
+        case(Parts(branches=True, unused=True), ("b", "b"), zero_head=True),
         case(Parts(branches=True), ("b",)),
     ]
 
@@ -81,13 +97,40 @@ def examine(case: Case, run: Run) -> Iterator[Finding]:
     trained, local = case.expected
     nobody = [name for name in trained if all(rank[name] is None for rank in local)]
     got = [tensors(value, list(local[0])) for value in shown(run, "gradients")]
-    found = list(gradient_findings(got, local, _MEAN))
+    found = list(_zero_is_not_none(got, local))
+    found = found or list(gradient_findings(got, local, _MEAN))
     if found:
         counts = [len(collectives(outcome.calls)) for outcome in run]
         advice = "Which collectives a rank calls must not depend on what it used itself."
         found = unequal_counts(run, counts, _MEAN, advice) or found
     found = found or list(_untouched(nobody, got))
     yield from with_places(found, run) or _names(trained, local, nobody, run)
+
+
+def _zero_is_not_none(got: Sequence[Gradients], local: Sequence[Gradients]) -> Iterator[Finding]:
+    """Gradients that are zeros, and taken for those of unused parameters."""
+    zeros = [n for n in local[0] if any(_is_zeros(rank[n]) for rank in local)]
+    lost = [n for n in zeros if all(rank[n] is None for rank in got)]
+    if lost:
+        yield Finding(
+            "zeros_taken_for_unused",
+            f"{names_text(lost)} {'were' if len(lost) > 1 else 'was'} used: before the exchange "
+            "the gradient there is zeros, which happens, and not None. Afterwards it is None.",
+            property=_MEAN,
+            table=Table(
+                ("rank", "parameter", "its own gradient", "afterwards", "wanted"),
+                tuple(
+                    (str(r), lost[0], "None" if rank[lost[0]] is None else "zeros", "None", "zeros")
+                    for r, rank in enumerate(local)
+                ),
+            ),
+            advice="Whether a parameter was used is told by None alone, before the exchange; the "
+            "numbers cannot tell. Let the ranks exchange who has a gradient.",
+        )
+
+
+def _is_zeros(gradient: torch.Tensor | None) -> bool:
+    return gradient is not None and not bool(gradient.any())
 
 
 def _untouched(nobody: Sequence[str], got: Sequence[Gradients]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-# finding: sizes_differ
+# finding: skipped_none
 # a rank without the gradient does not call; the others' next gradient is taken for it
 def average_gradients(model):
     for param in model.parameters():

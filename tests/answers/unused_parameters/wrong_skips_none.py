@@ -1,4 +1,4 @@
-# finding: sizes_differ
+# finding: skipped_none
 # each rank reduces what it used itself
 def unused_parameters(model):
     unused = []
