@@ -57,7 +57,8 @@ class Recorder(Protocol):
 
 _recorder: Recorder | None = None
 _thread = threading.local()  # .inside: True while this thread is in a recorded call
-_handles: dict[int, tuple[Any, dict[str, Any]]] = {}  # work handles not yet waited on
+# Work handles not yet waited on: the work, its call's fields, its tensor and that one's version.
+_handles: dict[int, tuple[Any, dict[str, Any], torch.Tensor | None, int]] = {}
 
 
 def record_with(recorder: Recorder | None) -> None:
@@ -93,7 +94,8 @@ def _recorded(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         result = _around(original, args, kwargs, fields)
         for work in result if isinstance(result, list) else [result]:
             if isinstance(work, dist.Work):
-                _handles[id(work)] = (work, fields)
+                tensor = _tensor_of(signature, args, kwargs)
+                _handles[id(work)] = (work, fields, tensor, _version(tensor))
         return result
 
     return call
@@ -104,12 +106,19 @@ def _recorded_wait(original: Callable[..., Any]) -> Callable[..., Any]:
     def wait(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _recorder is None or getattr(_thread, "inside", False):
             return original(self, *args, **kwargs)
-        _, started = _handles.pop(id(self), (None, {"op": "work"}))
+        _, started, tensor, version = _handles.pop(id(self), (None, {"op": "work"}, None, 0))
         known = {k: v for k, v in started.items() if k in ("peer", "shape", "dtype", "group_size")}
         fields = {"op": "wait", "waits_for": started["op"], **known, **_call_site()}
+        if _version(tensor) != version:
+            fields["touched"] = True
         return _around(original, (self, *args), kwargs, fields)
 
     return wait
+
+
+def _version(tensor: torch.Tensor | None) -> int:
+    """Counts the writes of torch's own operations; a backend's writes do not count."""
+    return 0 if tensor is None or tensor.is_inference() else tensor._version
 
 
 def _around(original: Callable[..., Any], args: Any, kwargs: Any, fields: dict[str, Any]) -> Any:
@@ -136,7 +145,7 @@ def _arguments(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str
     except TypeError:  # the call itself will say what is wrong
         return {}
     fields: dict[str, Any] = {}
-    tensor = _first_tensor(given)
+    tensor = _first_of(given)
     if tensor is not None:
         fields["shape"] = list(tensor.shape)
         fields["dtype"] = str(tensor.dtype).removeprefix("torch.")
@@ -151,7 +160,11 @@ def _arguments(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str
     return fields
 
 
-def _first_tensor(given: dict[str, Any]) -> torch.Tensor | None:
+def _tensor_of(signature: inspect.Signature, args: Any, kwargs: Any) -> torch.Tensor | None:
+    return _first_of(signature.bind(*args, **kwargs).arguments)
+
+
+def _first_of(given: dict[str, Any]) -> torch.Tensor | None:
     for name in _TENSORS:
         if isinstance(given.get(name), torch.Tensor):
             return given[name]  # type: ignore[no-any-return]

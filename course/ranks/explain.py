@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from course.ranks import outcome
 from course.ranks.calls import COLLECTIVES
-from course.ranks.outcome import Call, Failure, Outcome, RankLine
+from course.ranks.outcome import Call, Failure, Outcome, RaisedException, RankLine
 
 # What torch and gloo say to a rank whose peer has gone. The cause is at the peer.
 _CONSEQUENCES = (
@@ -96,10 +96,11 @@ def _exception(outcomes: Sequence[Outcome], timeout: float) -> Failure | None:
     same = [o.rank for o in causes if o.exception and str(o.exception) == str(error)]
     line = error.frames[-1] if error.frames else None
     where = f" at line {error.line}" if error.line else ""
-    places = (RankLine(first.rank, line.line, str(error), line.text, line.file),) if line else ()
+    note = _in_short(error, 160)
+    places = (RankLine(first.rank, line.line, note, line.text, line.file),) if line else ()
     return Failure(
         _exception_code(error.type, error.message),
-        f"{_who(same, outcomes)} raised {error}{'' if line is None else where}.",
+        f"{_who(same, outcomes)} raised {_in_short(error, 320)}{'' if line is None else where}.",
         tuple(same),
         places,
         _exception_advice(error.type, error.message),
@@ -110,6 +111,12 @@ def _exception(outcomes: Sequence[Outcome], timeout: float) -> Failure | None:
 def _who(ranks: Sequence[int], outcomes: Sequence[Outcome]) -> str:
     """Who is alone need not be numbered."""
     return ranks_text(ranks).capitalize() if len(outcomes) > 1 else "The code"
+
+
+def _in_short(error: RaisedException, limit: int) -> str:
+    """The exception in one line; its whole text is in the traceback."""
+    text = " ".join(str(error).split()).rstrip(".")
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " …"
 
 
 def _exception_code(kind: str, message: str) -> str:
@@ -136,7 +143,37 @@ def _exception_advice(kind: str, message: str) -> str:
         return "NCCL needs a GPU for each rank; on a CPU the backend is gloo."
     if kind == "EOFError":
         return "A rank has no keyboard: input() finds the end of its input at once."
-    return ""
+    return next((advice for sign, advice in _SIGNS if all(part in message for part in sign)), "")
+
+
+# What is known of an exception by parts of its message. Each must be true wherever they occur.
+_SIGNS = (
+    (
+        ("'NoneType' object has no attribute 'wait'",),
+        "What should be a handle is None. A collective without async_op=True is over when it comes "
+        "back, and returns None.",
+    ),
+    (
+        ("'NoneType' object has no attribute",),
+        "What stands before the dot is None. If that is a parameter's .grad: on this rank, "
+        "backward has made no gradient for it (yet).",
+    ),
+    (
+        ("Expected parameter", "torch.Tensor", "NoneType"),
+        "A collective was given None where it needs a tensor. If that is a parameter's .grad: on "
+        "this rank, backward has made no gradient for it (yet). A hook of register_hook runs too "
+        "early, and is handed the gradient itself; one of register_post_accumulate_grad_hook runs "
+        "when param.grad is there, and is handed the parameter.",
+    ),
+    (
+        ("iter() returned non-iterator",),
+        "__iter__ must return an iterator, as iter(a_list) is; a list is none itself.",
+    ),
+    (
+        ("optimizer got an empty parameter list",),
+        "torch's optimizers need at least one parameter: a rank that has none needs no optimizer.",
+    ),
+)
 
 
 def _is_consequence(o: Outcome) -> bool:
@@ -188,7 +225,9 @@ def _differing(code, outcomes, calls, text) -> Failure:  # type: ignore[no-untyp
     each = "; ".join(f"rank {o.rank}: {text(c)}" for o, c in zip(outcomes, calls, strict=True))
     advice = {
         "different_collectives": "Every rank must call the same collectives in the same order.",
-        "sizes_differ": "Make the sizes equal on all ranks, or exchange them first and pad.",
+        "sizes_differ": "Are these the same call of every rank? If a rank left out one before, or "
+        "made its calls in another order, the calls are what must be made alike. Else make the "
+        "sizes equal.",
         "dtypes_differ": "Cast to one dtype before the collective; nothing checks it for you.",
     }[code]
     return Failure(
@@ -315,7 +354,10 @@ def _kind_of_deadlock(
             "missing_peer",
             f"Deadlock: {gone} {verb} already returned, and "
             f"{ranks_text([o.rank for o in stuck])} still wait{'s' * (len(stuck) == 1)}.",
-            "Every send needs its receive, and every rank must enter every collective.",
+            "Every rank must enter every collective, also one that has nothing to give: look for a "
+            "return before this line that not every rank takes, or an if around it."
+            if all(n in COLLECTIVES for n in names)
+            else "Every send needs its receive, and every rank must enter every collective.",
         )
     if all("send" in name for name in names):
         return (
@@ -329,6 +371,14 @@ def _kind_of_deadlock(
             "recv_recv",
             "Deadlock: every waiting rank is in a receive, and nobody sends.",
             "Somebody has to send first.",
+        )
+    if set(names) == {"broadcast"} and len({c.peer for c in calls if c}) > 1:
+        each = "; ".join(f"rank {o.rank} {c.doing}" for o in stuck if (c := o.blocked_in))
+        return (
+            "different_collectives",
+            f"Deadlock: the ranks wait in different broadcasts: {each}.",
+            "Every rank must call every broadcast, the source as well as those that receive, with "
+            "the same source and in the same order.",
         )
     collectives = {name for name in names if name in COLLECTIVES}
     if len(collectives) > 1 or (collectives and len(collectives) < len(set(names))):
@@ -355,14 +405,25 @@ def _too_slow(outcomes: Sequence[Outcome], timeout: float) -> Failure | None:
     line = first.stack[-1].line if first.stack else None
     where = f" at line {line}" if line else ""
     doing = "waited" if first.blocked_in else "was still busy"
+    back = [o.rank for o in outcomes if o.ok]
+    returned = f" {ranks_text(back).capitalize()} had returned." if back else ""
+    advice = (
+        "Look for a loop that does not end, or a rank that sleeps or computes while the others "
+    )
+    advice += "wait for it."
+    if back:
+        advice = (
+            f"Does {ranks_text([o.rank for o in computing])} wait there for "
+            f"{ranks_text(back)}? What ranks do together, also DDP's own all-reduces in forward "
+            "and backward, never ends without one of them. Else look for a loop that does not end."
+        )
     return Failure(
         "timeout",
         f"{ranks_text([o.rank for o in late]).capitalize()} had not returned after "
-        f"{timeout:g} s; rank {first.rank} {doing}{where}.",
+        f"{timeout:g} s; rank {first.rank} {doing}{where}.{returned}",
         tuple(o.rank for o in computing),
         lines,
-        "Look for a loop that does not end, or a rank that sleeps or computes while the others "
-        "wait for it.",
+        advice,
     )
 
 

@@ -43,7 +43,8 @@ class Call:
     runs there. ``peer`` is the other rank of a point-to-point call, or the root of a rooted
     collective. ``shape`` and ``dtype`` are those of the first tensor argument. Times are
     seconds since the launch began; ``end`` is None for a call that never came back.
-    ``waits_for`` is set on a ``wait`` call: the operation whose handle is waited on.
+    ``waits_for`` is set on a ``wait`` call: the operation whose handle is waited on; and
+    ``touched`` there tells that its tensor was written to while the operation was under way.
     """
 
     op: str
@@ -56,6 +57,7 @@ class Call:
     group_size: int | None = None
     asynchronous: bool = False
     waits_for: str | None = None
+    touched: bool = False
     file: str = ""
     line: int | None = None
 

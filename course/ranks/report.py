@@ -20,6 +20,7 @@ _CALL_TYPES: dict[str, type | tuple[type, ...]] = {
     "group_size": int,
     "asynchronous": bool,
     "waits_for": str,
+    "touched": bool,
     "file": str,
     "line": int,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.ddp.models import Parts
@@ -80,6 +81,21 @@ def blame_the_calls(run: Run, most: int, found: list[Finding]) -> list[Finding]:
                 return [_not_waited(run, rank, started, waited, found[0])]
             if waited > started:
                 return [_stale(run, rank, number, started, waited, found[0])]
+    return _blame_the_tensors(run, found) if found else []
+
+
+def _blame_the_tensors(run: Run, found: list[Finding]) -> list[Finding]:
+    """Wrong gradients of as many calls as there should be."""
+    for rank in range(len(run)):
+        for number, step in enumerate(steps_of(run, rank)):
+            if any(call.touched for part in step.values() for call in part):
+                return [_touched(run, rank, number, found[0])]
+    if found[0].code == "wrong_gradient" and any(c.asynchronous for o in run for c in o.calls):
+        advice = (
+            "Is each tensor left alone between the start of its all-reduce and wait()? What is "
+            "read before is not the sum yet."
+        )
+        return [replace(found[0], advice=advice)]
     return found
 
 
@@ -93,6 +109,19 @@ def _stale(run: Run, rank: int, number: int, started: int, waited: int, found: F
         table=found.table,
         places=places_of(run, is_reduction),
         advice="Empty the list at the end of finish().",
+    )
+
+
+def _touched(run: Run, rank: int, number: int, found: Finding) -> Finding:
+    return Finding(
+        "touched_before_wait",
+        f"In step {number + 1} rank {rank} writes to the tensor of an all-reduce between its start "
+        "and its wait(): until then the tensor belongs to the library, and what comes out depends "
+        "on who is faster.",
+        property=found.property,
+        table=found.table,
+        places=places_of(run, is_reduction),
+        advice="Divide after wait(), or before the all-reduce is started.",
     )
 
 

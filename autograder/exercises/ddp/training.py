@@ -38,6 +38,7 @@ from autograder.exercises.ddp.shared import (
     names_text,
     places_of,
     ranks_text,
+    short_text,
     shown,
     split_at,
     tensors,
@@ -58,6 +59,7 @@ class Plan:
 
     parts: Parts
     seed: int  # of this rank's model: before it is wrapped, the ranks' models differ
+    branch: str | None = None  # of the model's, that its forwards take
     early_optimizer: bool = False
     zeros: bool = False  # zero_grad(set_to_none=False)
     late: tuple[int, ...] = ()  # steps in which this rank comes late to its backward
@@ -86,6 +88,8 @@ def call_train(
         optimizer = optimizer or torch.optim.SGD(wrapped.parameters(), lr=RATE)
         for step, (x, y) in enumerate(zip(xs, ys, strict=True)):
             train_step(wrapped, model, optimizer, x, y, plan, step in plan.late, evidence)
+            if "output" in evidence:
+                break  # there is nothing to train on
     return evidence
 
 
@@ -101,7 +105,11 @@ def train_step(
 ) -> None:
     optimizer.zero_grad(set_to_none=not plan.zeros)
     mark(FORWARD)
-    loss = mean_squared(wrapped(x), y)
+    output = wrapped(x) if plan.branch is None else wrapped(x, plan.branch)
+    if not isinstance(output, torch.Tensor):
+        evidence["output"] = short_text(output)
+        return
+    loss = mean_squared(output, y)
     if late:
         time.sleep(0.03)  # now the others are done, unless they wait for this rank
     mark(BACKWARD)
@@ -141,12 +149,16 @@ class Training:
 
     models: tuple[Net, ...]  # of each rank, before they are wrapped
     shards: tuple[tuple[Batch, ...], ...]  # [step][rank]
+    branches: tuple[str | None, ...]  # [rank]
 
     def steps(self) -> Iterator[tuple[list[Gradients], dict[str, torch.Tensor]]]:
         """For each step the ranks' own gradients, and the parameters after it."""
         model = copy.deepcopy(self.models[0])
         for shard in self.shards:
-            local = [local_gradients(model, x, y) for x, y in shard]
+            local = [
+                local_gradients(model, x, y, branch)
+                for (x, y), branch in zip(shard, self.branches, strict=True)
+            ]
             mean = mean_gradients(local)
             with torch.no_grad():
                 for name, p in model.named_parameters():
@@ -172,7 +184,8 @@ def plan_training(
         )
         for rank, plan in enumerate(plans)
     )
-    return inputs, Training(tuple(build(p.parts, p.seed) for p in plans), shards)
+    models = tuple(build(p.parts, p.seed) for p in plans)
+    return inputs, Training(models, shards, tuple(p.branch for p in plans))
 
 
 def wrapper_findings(run: Run, property_: str, name: str) -> Iterator[Finding]:
@@ -201,6 +214,14 @@ def wrapper_findings(run: Run, property_: str, name: str) -> Iterator[Finding]:
             property=property_,
             advice="Keep the module itself, self.module = module: no copy of it, and no new "
             "parameters.",
+        )
+    elif any(shown(run, "output")):
+        rank, output = next((r, o) for r, o in enumerate(shown(run, "output")) if o)
+        yield Finding(
+            "no_output",
+            f"On rank {rank} the forward of {name} returns {output}, not the module's output.",
+            property=property_,
+            advice="forward returns what the module itself returns: is there a return in it?",
         )
 
 
