@@ -398,7 +398,11 @@ run if not run.ok else None
 draw_buckets([("a", 2), ("b", 2), ("c", 8), ("d", 4), ("e", 2)], limit=8)
 
 # %% [markdown]
-# Two things make it hard. A bucket may hold a parameter that gets no gradient in this step: then it never becomes complete by itself, and `finish()` must send it, with zeros. And what is counted in one step must be set back for the next.
+# Three things make it hard.
+#
+# - A bucket may hold a parameter that gets no gradient in this step. Then it never becomes complete by itself, and `finish()` must send it, with zeros in the gradient's place.
+# - Ranks that use different parts of the model complete their buckets in different orders. Started in that order, bucket 1 of one rank would meet bucket 2 of another, and as long as the two are of one size, nothing complains. So a bucket is started only when all buckets before it have been: a complete bucket waits for an incomplete one. torch's DDP does it like that, too.
+# - What is counted in one step must be set back for the next.
 
 # %% [markdown] exercise BucketedDDP
 # Write it. The check counts the messages of every step and their bytes, and knows what the buckets must be: filled in the reverse order of `module.parameters()`, and never above the limit unless a single parameter is.
@@ -411,13 +415,18 @@ class BucketedDDP(nn.Module):
     Buckets are filled with the trainable parameters in reverse order of module.parameters(). A
     parameter that would bring a bucket above bucket_mb begins the next bucket; one that is larger
     than bucket_mb by itself has a bucket of its own.
+
+    Buckets are started in the order in which they were filled, on every rank: the next one when
+    all its gradients are there, and by finish() what is left. A parameter without a gradient on
+    this rank counts as zeros. One that no rank used may have None or zeros afterwards.
     """
 
     def __init__(self, module: nn.Module, bucket_mb: float = 25.0) -> None:
         """Keep the module, with rank 0's parameters and buffers on all ranks.
 
         Args:
-            module: its parameters are of one dtype; some may never get a gradient.
+            module: its parameters are of one dtype. In a step, some may get a gradient on no
+                rank, or on some ranks only.
             bucket_mb: the limit of a bucket, in MB of 1024 × 1024 bytes.
         """
         super().__init__()
@@ -444,18 +453,18 @@ class BucketedDDP(nn.Module):
 
     def _reset(self):
         self._missing = [len(bucket) for bucket in self._buckets]
-        self._started = {}
+        self._started = []
 
     def _ready(self, param):
-        index = self._bucket_of[param]
-        self._missing[index] -= 1
-        if self._missing[index] == 0:
-            self._start(index)
+        self._missing[self._bucket_of[param]] -= 1
+        while len(self._started) < len(self._buckets) and not self._missing[len(self._started)]:
+            self._start_next()
 
-    def _start(self, index):
-        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in self._buckets[index]]
+    def _start_next(self):
+        bucket = self._buckets[len(self._started)]
+        grads = [torch.zeros_like(p) if p.grad is None else p.grad for p in bucket]
         flat = torch.cat([grad.flatten() for grad in grads])
-        self._started[index] = flat, dist.all_reduce(flat, async_op=True)
+        self._started.append((flat, dist.all_reduce(flat, async_op=True)))
         ### END SOLUTION
 
     def forward(self, *args, **kwargs):
@@ -467,13 +476,11 @@ class BucketedDDP(nn.Module):
     def finish(self) -> None:
         """Come back when every gradient is the mean over all ranks."""
         ### BEGIN SOLUTION
-        for index in range(len(self._buckets)):
-            if index not in self._started:
-                self._start(index)
-        for index, (flat, work) in self._started.items():
+        while len(self._started) < len(self._buckets):
+            self._start_next()
+        for bucket, (flat, work) in zip(self._buckets, self._started):
             work.wait()
             flat /= dist.get_world_size()
-            bucket = self._buckets[index]
             for param, piece in zip(bucket, flat.split([p.numel() for p in bucket])):
                 param.grad = piece.view_as(param)
         self._reset()

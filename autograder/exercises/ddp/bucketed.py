@@ -5,21 +5,28 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
+import torch
 from torch import nn
 
 from autograder.exercise import Case, Exercise, Property
-from autograder.exercises.ddp.models import Parts
+from autograder.exercises.ddp.models import Gradients, Parts
 from autograder.exercises.ddp.overlapped import begins_early, blame_the_calls
 from autograder.exercises.ddp.shared import (
+    is_close,
     is_reduction,
     listed_text,
     names_text,
     places_of,
     ranks_of,
+    shown,
     times,
 )
 from autograder.exercises.ddp.training import (
+    BACKWARD,
+    FORWARD,
     Plan,
     Training,
     call_train,
@@ -37,15 +44,18 @@ NAME = "BucketedDDP"
 MB = 2**20
 _TRAINS = "every rank trains like one process on the whole batch"
 _BUCKETS = "as many buckets as needed, filled from the last layer on"
-_EARLY = "a bucket leaves as soon as it is full of gradients"
+_EARLY = "a bucket leaves when its gradients, and all buckets before it, are there"
 
 
 def cases(generator: random.Random) -> list[Case]:
-    def case(world_size: int, parts: Parts, cap: float) -> Case:
+    def case(
+        world_size: int, parts: Parts, cap: float, branches: tuple[str | None, ...] = ()
+    ) -> Case:
         plans = [
             Plan(
                 parts,
                 generator.randrange(1 << 30),
+                branch=branches[r] if branches else None,
                 late=tuple(s for s in (1, 2) if s % world_size == r and world_size > 1),
                 arguments=(cap / MB,),
             )
@@ -54,12 +64,17 @@ def cases(generator: random.Random) -> list[Case]:
         inputs, training = plan_training(plans, 5, 4, generator.randrange(1 << 20))
         size = f"{cap / MB:g} MB" if cap >= MB / 10 else f"{cap:g} bytes"
         label = f"{ranks_of(world_size)}, {parts}, buckets of {size}"
+        if branches:
+            label += f" ({listed_text([f'{b} on rank {r}' for r, b in enumerate(branches)])})"
         return Case(inputs, (training, cap), label)
 
-    # In these sizes, another unit or another order makes other buckets.
+    # In these sizes, another unit or another order makes other buckets; in the second case, the
+    # first bucket is full to the last byte. In the third, the branches' weights are a bucket each,
+    # of one size: who starts buckets in the order in which they become complete adds up the two.
     return [
         case(2, Parts(frozen=True), 580),
-        case(3, Parts(tied=True, unused=True), 285),
+        case(3, Parts(tied=True, unused=True), 344),
+        case(2, Parts(branches=True), 512, ("a", "b")),
         case(4, Parts(frozen=True, tied=True), 25 * MB),
         case(1, Parts(unused=True), 285),
     ]
@@ -73,9 +88,33 @@ def examine(case: Case, run: Run) -> Iterator[Finding]:
     found = found or list(start_findings(training, run, _TRAINS))
     found = found or _blame(training, buckets, run, list(step_findings(training, run, _TRAINS)))
     found = found or list(_counted(model, buckets, cap, run))
-    if len(buckets) > 1:
-        found = found or list(begins_early(run, _EARLY))
+    # What a bucket waits for in vain, the buckets after it wait for too.
+    if len(buckets) > 1 and not any("unused" in name for name in buckets[0]):
+        found = found or _late(run)
     yield from found
+
+
+def _late(run: Run) -> list[Finding]:
+    """Steps in which no bucket leaves inside backward."""
+    found = list(begins_early(run, _EARLY))
+    early = [
+        [bool(reduced_in(step, FORWARD, BACKWARD)) for step in steps_of(run, rank)]
+        for rank in range(len(run))
+    ]
+    if not found or found[0].code != "no_overlap" or not all(steps[0] for steps in early):
+        return found
+    rank, number = next((r, s.index(False)) for r, s in enumerate(early) if False in s)
+    return [
+        replace(
+            found[0],
+            code="not_reset",
+            message=f"Step 1 starts buckets inside backward, and step {number + 1} none on rank "
+            f"{rank}: the gradients are right, for finish() sends what is left, but no bucket "
+            "is found complete any more.",
+            advice="What counts the gradients of a bucket must be set back for the next step, as "
+            "the list of handles is.",
+        )
+    ]
 
 
 def fill_buckets(
@@ -108,6 +147,9 @@ def _blame(
     """Wrong gradients, by the bucket that was never sent, or the handle nobody waited for."""
     if not found:
         return []
+    mixed = list(_in_order_of_completion(training, buckets, run))
+    if mixed:
+        return mixed
     most = sum(p.requires_grad for p in training.models[0].parameters())
     found = blame_the_calls(run, most, found)
     if found[0].code != "not_averaged":
@@ -152,6 +194,71 @@ def _counted(model: nn.Module, buckets: list[list[str]], cap: float, run: Run) -
                 advice=advice,
             )
             return
+
+
+def _in_order_of_completion(
+    training: Training, buckets: list[list[str]], run: Run
+) -> Iterator[Finding]:
+    """Ranks that use other branches, and start their buckets in the order in which they fill."""
+    local, _ = next(training.steps())
+    orders = [_order_of_completion(buckets, gradients) for gradients in local]
+    k = next((k for k, of in enumerate(zip(*orders, strict=True)) if len(set(of)) > 1), None)
+    first = [_entry(value) for value in shown(run, "gradients")]
+    if k is None or not all(isinstance(of, dict) for of in first):
+        return
+    wanted = [_mixed(buckets, orders, local, rank) for rank in range(len(run))]
+    names = [name for bucket in buckets for name in bucket]
+    if not all(is_close(first[r].get(n), wanted[r][n]) for r in range(len(run)) for n in names):
+        return
+    each = [f"rank {r}'s was bucket {order[k]}" for r, order in enumerate(orders)]
+    yield Finding(
+        "order_of_completion",
+        f"The ranks start their buckets in different orders. They use different branches, so that "
+        f"different buckets are complete first: of the all-reduces number {k + 1}, "
+        f"{listed_text(each)}, and the numbers of two buckets were added.",
+        _TRAINS,
+        Table(
+            ("rank", "buckets started"),
+            tuple((str(r), ", ".join(map(str, order))) for r, order in enumerate(orders)),
+        ),
+        places_of(run, is_reduction),
+        "Start a bucket only when all buckets before it have been started, and in finish() those "
+        "that are left, in order: then the order is the same on every rank.",
+    )
+
+
+def _entry(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else None
+
+
+def _order_of_completion(buckets: list[list[str]], gradients: Gradients) -> list[int]:
+    full = [all(gradients[name] is not None for name in bucket) for bucket in buckets]
+    numbers = range(len(buckets))
+    return [i for i in numbers if full[i]] + [i for i in numbers if not full[i]]
+
+
+def _mixed(
+    buckets: list[list[str]], orders: list[list[int]], local: list[Gradients], rank: int
+) -> dict[str, torch.Tensor]:
+    """What this rank gets if the k-th message of each rank meets the k-th of the others."""
+    shapes = {name: g.shape for of in local for name, g in of.items() if g is not None}
+    mixed: dict[str, torch.Tensor] = {}
+    for numbers in zip(*orders, strict=True):
+        flats = [
+            torch.cat([_or_zeros(local[r][n], shapes[n]).flatten() for n in buckets[i]])
+            for r, i in enumerate(numbers)
+        ]
+        if len({len(flat) for flat in flats}) > 1:
+            return dict.fromkeys(shapes, torch.zeros(0))
+        mean = torch.stack(flats).mean(0)
+        names = buckets[numbers[rank]]
+        for name, piece in zip(names, mean.split([shapes[n].numel() for n in names]), strict=True):
+            mixed[name] = piece.view(shapes[name])
+    return mixed
+
+
+def _or_zeros(gradient: torch.Tensor | None, shape: torch.Size) -> torch.Tensor:
+    return torch.zeros(shape, dtype=torch.float64) if gradient is None else gradient
 
 
 def _fits(model: nn.Module, buckets: list[list[str]], sent: list[int]) -> bool:
@@ -208,6 +315,12 @@ def _mistakes(model: nn.Module, cap: float) -> Iterator[tuple[str, list[list[str
         "Gradients come in the reverse order of the layers: reversed(list(module.parameters())).",
     )
     yield (
+        "full_too_early",
+        fill_buckets(model, cap - 1e-6),
+        "a parameter that fills a bucket exactly begins a new one",
+        "Only a parameter that would bring the bucket above the limit begins the next: >, not >=.",
+    )
+    yield (
         "wrong_unit",
         fill_buckets(model, cap / MB * 1e6),
         "the limit was taken as millions of bytes",
@@ -262,9 +375,10 @@ BUCKETED_DDP = Exercise(
     cases=cases,
     examine=examine,
     hint="In `__init__`, make the buckets (lists of parameters) and remember for each parameter "
-    "which bucket it is in. A hook counts how many gradients its bucket still waits for; at none, "
-    "build the flat tensor and start its all-reduce. In `finish`: start the buckets that never "
-    "became complete, since some parameter in them had no gradient (zeros take its place); wait "
+    "which bucket it is in. A hook counts how many gradients its bucket still waits for. Then, as "
+    "long as the next bucket in order waits for none, it builds that one's flat tensor and starts "
+    "its all-reduce: never a later bucket before an earlier one. In `finish`: start the buckets "
+    "that are left, in order, since some parameter had no gradient (zeros take its place); wait "
     "for all; divide; give every parameter its piece; and set the counters back for the next "
     "step.\n"
     "`self.bucket_of[param]` works: parameters can be keys of a dictionary.",

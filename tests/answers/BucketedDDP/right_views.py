@@ -26,8 +26,11 @@ class BucketedDDP(nn.Module):
     def hook(self, p):
         b = self.where[p]
         self.ready[b] += 1
-        if self.ready[b] == len(self.buckets[b]):
-            self.send(b)
+        while len(self.works) < len(self.buckets) and self.complete(len(self.works)):
+            self.send(len(self.works))
+
+    def complete(self, b):
+        return self.ready[b] == len(self.buckets[b])
 
     def send(self, b):
         flat = self.flats[b]
