@@ -73,7 +73,7 @@ def cases(generator: random.Random) -> list[Case]:
     # of one size: who starts buckets in the order in which they become complete adds up the two.
     return [
         case(2, Parts(frozen=True), 580),
-        case(3, Parts(tied=True, unused=True), 344),
+        case(3, Parts(tied=True, unused=True), 296),
         case(2, Parts(branches=True), 512, ("a", "b")),
         case(4, Parts(frozen=True, tied=True), 25 * MB),
         case(1, Parts(unused=True), 285),
