@@ -11,6 +11,7 @@ import torch
 from autograder.exercise import Case, Exercise, Property
 from autograder.exercises.ddp.metric import is_near, number_of, numbers_table
 from autograder.exercises.ddp.models import (
+    OUTPUTS,
     Parts,
     build,
     data,
@@ -139,6 +140,15 @@ def _validation(
             "This is the mean of the batches' means: a row of the small last batch counts more.",
             _VALIDATION,
             advice,
+        )
+    if all_are(OUTPUTS * sum(sums) / sum(rows)):
+        return (
+            "columns_added",
+            f"This is {OUTPUTS} times the mean: y has {OUTPUTS} columns, the sum over a batch is "
+            "one over rows and columns, and it was divided by the rows alone.",
+            _VALIDATION,
+            "F.mse_loss divides by all numbers, y.numel(). Multiply its mean with the rows, or "
+            "divide a sum by all numbers.",
         )
     if all_are(sum(sums)):
         return "not_divided", "This is the sum over all rows.", _VALIDATION, advice

@@ -44,7 +44,8 @@ def call_metric(
 def cases(generator: random.Random) -> list[Case]:
     def case(shards: Sequence[Sequence[int]], what: str) -> Case:
         size = 1 + max(i for shard in shards for i in shard)
-        whole = [generator.randint(0, 99) / 4 + 50 * (i % 3) for i in range(size)]
+        # Some are negative, so that a zero is not the least that there is.
+        whole = [generator.randint(0, 99) / 4 + 50 * (i % 3) - 40 for i in range(size)]
         inputs = tuple(
             (
                 torch.tensor([whole[i] for i in shard], dtype=torch.float64),
@@ -170,6 +171,14 @@ def _cause(
             "one of a small part counts more than one of a large part.",
             _MEAN,
             "Reduce the sums and the counts, each for itself, and divide at the end.",
+        )
+    if all_are(sum(max(value, 0.0) for value in whole) / size):
+        return (
+            "negative_lost",
+            "Negative values count as 0 here: a maximum over the ranks prefers the zeros of those "
+            "that do not have the sample.",
+            _MEAN,
+            "Add up instead, or begin with -inf where this rank has no value.",
         )
     if all_are(wanted * size):
         return "not_divided", "This is the sum over all samples.", _MEAN, "Divide by their number."

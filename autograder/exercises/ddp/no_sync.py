@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -40,6 +41,7 @@ from course.ranks.outcome import Run
 
 _GRADIENT = "the gradient is that of the whole batch"
 _ONCE = "gradients are exchanged once"
+_MEMORY = "one micro-batch is in memory at a time"
 _STEP = "accumulation"
 
 
@@ -98,9 +100,43 @@ def examine(case: Case, run: Run) -> Iterator[Finding]:
         wrong = list(_values(model, shards, lengths, got))
         # An exchange too many leaves the gradient right; one too few is why it is wrong.
         found = found if not wrong or any(f.property == _GRADIENT for f in found) else wrong
-        if found or wrong:
-            yield from found or wrong
+        found = found or wrong or list(_in_memory(lengths, number, run))
+        if found:
+            yield from found
             return
+
+
+def _in_memory(lengths: Sequence[int], number: int, run: Run) -> Iterator[Finding]:
+    """Micro-batches that were joined, or whose graphs were all kept for one backward."""
+    seen = [_at(value, number) for value in shown(run, "seen")]
+    rows = [max(rank["rows"], default=0) for rank in seen]
+    together = [rank["together"] for rank in seen]
+    table = Table(
+        ("rank", "rows of each forward", "forwards at once"),
+        tuple(
+            (str(r), listed_text(rank["rows"]) if rank["rows"] else "–", str(together[r]))
+            for r, rank in enumerate(seen)
+        ),
+    )
+    advice = "For each micro-batch a forward and then its backward: backward frees the activations."
+    if max(rows) > max(lengths):
+        yield Finding(
+            "joined",
+            f"The gradient is right, but a forward takes {max(rows)} rows, and the largest "
+            f"micro-batch has {max(lengths)}: together their activations do not fit into memory.",
+            _MEMORY,
+            table,
+            advice=advice,
+        )
+    elif max(together) > 1:
+        yield Finding(
+            "graphs_kept",
+            f"The gradient is right, but {max(together)} forwards run before the first of their "
+            "backwards: the activations of all of them are in memory together.",
+            _MEMORY,
+            table,
+            advice=advice + " A sum of losses keeps what each of them was computed from.",
+        )
 
 
 def _at(value: Any, number: int) -> Any:
@@ -116,6 +152,9 @@ def _values(
             if not list(gradient_findings(got, mistaken, _GRADIENT)):
                 yield Finding(code, why, _GRADIENT, finding.table, advice=advice)
                 return
+        if finding.code == "divided_twice":
+            advice = "DDP divides by the number of ranks already. What else here does?"
+            finding = replace(finding, advice=advice)
         yield finding
 
 
@@ -178,7 +217,14 @@ def _exchanges(k: int, number: int, run: Run) -> Iterator[Finding]:
     def finding(code: str, why: str, property_: str, advice: str) -> Finding:
         return Finding(code, why, property_, table, places, advice)
 
-    if max(by_ddp) == 0 and max(own) == 0 and min(r["wrapper"] for r in seen) == 0:
+    if not any(rank["rows"] for rank in seen):
+        yield finding(
+            "not_called",
+            "The model was never called.",
+            _GRADIENT,
+            "For each micro-batch a forward, ddp(x), and a backward.",
+        )
+    elif max(by_ddp) == 0 and max(own) == 0 and min(r["wrapper"] for r in seen) == 0:
         yield finding(
             "around_the_wrapper",
             "No forward went through DDP: it prepares the exchange in its forward, so backward "
@@ -237,7 +283,7 @@ def _own_collectives(run: Run, rank: int, number: int) -> list[Any]:
 NO_SYNC = Exercise(
     name="no_sync",
     title="Accumulate first, exchange once",
-    properties=(Property(_GRADIENT, 2), Property(_ONCE, 2)),
+    properties=(Property(_GRADIENT, 2), Property(_ONCE, 1), Property(_MEMORY, 1)),
     cases=cases,
     examine=examine,
     hint="`with ddp.no_sync():` around a forward *and* its backward keeps the gradients on this "

@@ -16,23 +16,44 @@ from autograder.exercises.ddp.models import weights
 
 
 class Watch:
-    """Counts a DDP's forwards, and its exchanges of gradients, which are no calls of Python's."""
+    """Counts a DDP's forwards, and its exchanges of gradients, which are no calls of Python's.
+
+    ``rows`` are those of each forward, ``together`` how many forwards at most were waiting for
+    their backward at one time: so many graphs were in memory.
+    """
 
     def __init__(self, ddp: DistributedDataParallel) -> None:
         self.begin()
         ddp.register_forward_pre_hook(lambda *_: self._count("wrapper"))
         ddp.module.register_forward_pre_hook(lambda *_: self._count("module"))
+        ddp.module.register_forward_hook(lambda _, inputs, output: self._forward(inputs, output))
         ddp.register_comm_hook(None, lambda _, bucket: self._exchange(bucket))
 
     def begin(self) -> None:
         self._forwards = {"wrapper": 0, "module": 0}
         self._exchanges: list[dict[str, int]] = []
+        self._rows: list[int] = []
+        self._waiting: set[int] = set()  # forwards whose backward has not come
+        self._together = 0
 
     def seen(self) -> dict[str, Any]:
-        return {**self._forwards, "exchanges": self._exchanges}
+        return {
+            **self._forwards,
+            "exchanges": self._exchanges,
+            "rows": self._rows,
+            "together": self._together,
+        }
 
     def _count(self, what: str) -> None:
         self._forwards[what] += 1
+
+    def _forward(self, inputs: Sequence[Any], output: Any) -> None:
+        number = len(self._rows)
+        self._rows.append(len(inputs[0]))
+        if isinstance(output, torch.Tensor) and output.requires_grad:
+            self._waiting.add(number)
+            self._together = max(self._together, len(self._waiting))
+            output.register_hook(lambda _: self._waiting.discard(number))
 
     def _exchange(self, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         line = _line_of_the_answer()
