@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -91,9 +92,22 @@ def _reshuffled(orders: Sequence[Sequence[list[int]]]) -> Iterator[Finding]:
                 )
                 return
             found = list(epoch_findings(orders[a], orders[b], _EPOCHS))
+            if found and any(other != orders[a] for other in orders):
+                found = [_one_behind(a, b, found[0])] if orders[a] == orders[b] else found
             if found:
                 yield from found
                 return
+
+
+def _one_behind(a: int, b: int, found: Finding) -> Finding:
+    """Two epochs alike where not all are."""
+    return replace(
+        found,
+        code="epoch_too_late",
+        message=f"Epochs {a} and {b} have the same order, and another epoch has not: when epoch "
+        f"{b} began, the sampler had not been told its number.",
+        advice="Call set_epoch(epoch) before the batches of that epoch are taken, for every epoch.",
+    )
 
 
 EPOCH_BATCHES = Exercise(

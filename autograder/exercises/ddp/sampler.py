@@ -51,7 +51,9 @@ def call_sampler(answer: Callable[..., Any], setting: Setting) -> dict[str, Any]
         orders.append(_taken(sampler, setting.size))
     changed = not torch.equal(before, torch.get_rng_state())
     other = answer(dataset, seed=setting.seed + 7, **how)
+    plain = answer(dataset, seed=setting.seed, shuffle=False, drop_last=setting.drop_last)
     return {
+        "unshuffled": [_taken(plain, setting.size)],
         "orders": [*orders, _taken(other, setting.size)],
         "length": len(sampler),
         "torch": isinstance(sampler, torch.utils.data.distributed.DistributedSampler),
@@ -103,14 +105,25 @@ def examine(case: Case, run: Run) -> Iterator[Finding]:
 
 
 def _partition(setting: Setting, orders: list[list[int]], run: Run) -> Iterator[Finding]:
+    plain = orders_of(shown(run, "unshuffled"), 0)
+    # Parts that are right as long as nothing is shuffled overlap because of the shuffling.
+    apart = setting.shuffle and not list(
+        partition_findings(plain, setting.size, _PARTS, setting.drop_last)
+    )
     yield from partition_findings(
-        orders, setting.size, _PARTS, setting.drop_last, shuffled_apart=any(shown(run, "changed"))
+        orders, setting.size, _PARTS, setting.drop_last, shuffled_apart=apart
     )
 
 
 def _length(setting: Setting, orders: list[list[int]], run: Run) -> Iterator[Finding]:
     lengths, share = shown(run, "length"), share_of(setting.size, len(orders), setting.drop_last)
     wrong = [r for r, length in enumerate(lengths) if length != share]
+    advice = "__len__ is the number of samples of this rank: as many as __iter__ gives."
+    if lengths and all(length == setting.size for length in lengths):
+        advice = "__len__ is the number of samples of this rank, not of the data set."
+    elif lengths and all(length == setting.size // len(orders) + 1 for length in lengths):
+        advice = "Where the number of ranks divides the data set nothing is to be rounded up, and "
+        advice += "size // ranks + 1 is one too many: math.ceil(size / ranks)."
     if wrong:
         yield Finding(
             "wrong_len",
@@ -121,7 +134,7 @@ def _length(setting: Setting, orders: list[list[int]], run: Run) -> Iterator[Fin
                 ("rank", "len(sampler)", "samples"),
                 tuple((str(r), str(lengths[r]), str(len(o))) for r, o in enumerate(orders)),
             ),
-            advice="__len__ is the number of samples of this rank, not of the data set.",
+            advice=advice,
         )
 
 

@@ -286,7 +286,7 @@ def _wrong_step(
             f"After step {step + 1}, {name} is new on {ranks_text(right)} only, which owns it; "
             f"{ranks_text(stale)} still {'has' if len(stale) == 1 else 'have'} the old one."
         )
-        advice = "After its step, each owner sends its parameters to all: dist.broadcast(p, "
+        advice = "After its step, each owner sends its parameters to all: dist.broadcast(p.data, "
         advice += "src=owner), called by every rank, for every parameter, in the same order."
     return Finding(
         code,

@@ -1,4 +1,4 @@
-# finding: not_covered
+# finding: ranks_shuffle_apart
 # seed + epoch + rank: parts of different orders
 class DistributedSampler(Sampler):
     def __init__(self, dataset, shuffle=True, seed=0, drop_last=False):

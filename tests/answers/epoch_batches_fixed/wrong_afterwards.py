@@ -1,4 +1,4 @@
-# finding: epoch_ignored
+# finding: epoch_too_late
 # tells the epoch after the pass: epochs 0 and 1 are the same
 def epoch_batches_fixed(dataset, batch_size, epochs):
     sampler = torch.utils.data.DistributedSampler(dataset)
