@@ -33,13 +33,18 @@ class Replay:
     ``through_ddp`` (how many forwards went through DDP). Plain SGD is assumed: what a step did
     to the weights then tells which gradients it took.
 
-    ``losses[step][rank]`` is filled by :meth:`findings`: the loss in that forward, and its rows.
+    ``losses[step][rank]`` is filled by :meth:`findings`: the loss in that forward, and its rows;
+    ``later`` has the loss of the same rows after the step.
+
+    With ``optimizers`` (see :class:`autograder.exercises.ddp.watch.Steps`), steps that are wrong
+    though their gradients are right are blamed on the optimizer.
     """
 
     def __init__(
         self, model: Net, shards: Sequence[Sequence[Batch]], rate: float, run: Run, property_: str
     ) -> None:
         self.losses: list[list[tuple[float, int]]] = []
+        self.later: list[list[tuple[float, int]]] = []
         self._model, self._shards, self._rate = model, shards, rate
         self._run, self._property = run, property_
         self._names = list(weights(model))
@@ -51,9 +56,7 @@ class Replay:
         found = list(self._start(model))
         previous: Gradients | None = None
         for step, shards in enumerate(self._shards):
-            self.losses.append(
-                [(float(mean_squared(model(x), y).detach()), len(x)) for x, y in shards]
-            )
+            self.losses.append(_losses(model, shards))
             local = [local_gradients(model, x, y) for x, y in shards]
             start = weights(model)
             got = [
@@ -63,6 +66,7 @@ class Replay:
             found = found or self._step(step, got, local, previous)
             previous = mean_gradients(local)
             self._take(model, previous)
+            self.later.append(_losses(model, shards))
         return found
 
     def _take(self, model: Net, gradients: Gradients) -> None:
@@ -119,6 +123,8 @@ class Replay:
         if not found:
             return []
         code, why, advice = found[0].code, found[0].message, found[0].advice
+        if step == 0 and (blamed := self._optimizer(local)) is not None:
+            return [Finding(*blamed[:2], self._property, advice=blamed[2])]
         if self._around_the_wrapper():
             code = "around_the_wrapper"
             why = (
@@ -147,6 +153,46 @@ class Replay:
             code = code if code == "not_averaged" else "wrong_step"
             why = f"Step {step + 1} is not the step that one process would take. {why}"
         return [Finding(code, why, self._property, found[0].table, advice=advice)]
+
+    def _optimizer(self, local: Sequence[Gradients]) -> tuple[str, str, str] | None:
+        """What is wrong with an optimizer that was given the right gradients in its first step."""
+        made = [of[0] for of in shown(self._run, "optimizers") if of]
+        if len(made) < len(self._run):
+            return None
+        got = [tensors(of["gradients"], self._names) for of in made]
+        if list(gradient_findings(got, local, self._property)):
+            return None
+        first = made[0]
+        if first["kind"] != "SGD":
+            return (
+                "other_optimizer",
+                f"The gradients are right, and the optimizer is not plain SGD: it is "
+                f"{first['kind']}.",
+                "torch.optim.SGD(ddp.parameters(), lr=learning_rate)",
+            )
+        if abs(first["lr"] - self._rate) > 1e-12:
+            factor = first["lr"] / self._rate
+            return (
+                "other_learning_rate",
+                f"The gradients are right, and the learning rate is not: the optimizer has "
+                f"{first['lr']:g}, which is {factor:g} times the {self._rate:g} asked for.",
+                "Hand the learning rate on as it is. Whether a larger batch needs another one is "
+                "for the caller to decide.",
+            )
+        extra = [n for n in ("momentum", "weight_decay", "dampening") if first.get(n)]
+        if extra:
+            return (
+                "other_optimizer",
+                f"The gradients are right, and SGD is not plain: it has {extra[0]}="
+                f"{first[extra[0]]:g}.",
+                "torch.optim.SGD(ddp.parameters(), lr=learning_rate)",
+            )
+        return None
+
+
+def _losses(model: Net, shards: Sequence[Batch]) -> list[tuple[float, int]]:
+    with torch.no_grad():
+        return [(float(mean_squared(model(x), y)), len(x)) for x, y in shards]
 
 
 def _is_sum(got: Sequence[Gradients], one: Gradients, other: Gradients) -> bool:

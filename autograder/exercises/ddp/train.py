@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from autograder.exercises.ddp.shared import (
     ranks_text,
     shown,
 )
-from autograder.exercises.ddp.watch import Forwards, Recorded
+from autograder.exercises.ddp.watch import Forwards, Recorded, Steps
 from autograder.verdict import Finding, Table
 from course.ranks.outcome import Run
 
@@ -48,7 +49,7 @@ def call_train(
     torch.manual_seed(1000 + dist.get_rank())
     model = build(parts, seed)
     dataset = Recorded(x, y)
-    forwards = Forwards(model, dataset)
+    forwards, steps = Forwards(model, dataset), Steps(model)
     losses = answer(model, dataset, epochs, batch, RATE)
     sequence = isinstance(losses, (list, tuple))
     return {
@@ -56,6 +57,7 @@ def call_train(
         "before": forwards.weights,
         "after": weights(model),
         "through_ddp": forwards.through_ddp,
+        "optimizers": steps.first,
         "losses": [number_of(loss) for loss in losses] if sequence else number_of(losses),
     }
 
@@ -91,7 +93,7 @@ def examine(case: Case, run: Run) -> Iterator[Finding]:
     yield from _shuffled(by_epoch)
     shards = [[(x[b], y[b]) for b in step] for step in zip(*batches, strict=True)]
     replay = Replay(model, shards, RATE, run, _WEIGHTS)
-    yield from replay.findings() or _losses(replay.losses, epochs, run)
+    yield from replay.findings() or _losses(replay, len(x), epochs, run)
 
 
 def _batches(value: Any) -> list[list[int]]:
@@ -127,6 +129,13 @@ def _steps(
         why = f"Rank 0 calls the model {counts[0]} times; {epochs} epochs over its part of "
         why += f"{share} samples, {batch} at a time, make {wanted}."
         advice = "batch_size is the number of rows of one rank's step; the last one may be smaller."
+        if all(len(of) == share // batch * epochs for of in batches) and all(
+            len(rows) == batch for of in batches for rows in of
+        ):
+            code = "last_batch_dropped"
+            why = f"The last, smaller batch of each epoch is left out: rank 0 makes {counts[0]} "
+            why += f"steps where {wanted} are needed for all of its {share} samples."
+            advice = "A DataLoader with drop_last=True leaves it out. Here it belongs to the epoch."
     yield Finding(code, why, _DATA, table, advice=advice)
 
 
@@ -156,17 +165,43 @@ def _shuffled(by_epoch: Sequence[Sequence[list[int]]]) -> Iterator[Finding]:
             return
 
 
-def _losses(
-    losses: Sequence[Sequence[tuple[float, int]]], epochs: int, run: Run
-) -> Iterator[Finding]:
-    steps, returned = len(losses) // epochs, shown(run, "losses")
+def _losses(replay: Replay, size: int, epochs: int, run: Run) -> Iterator[Finding]:
+    steps, returned = len(replay.losses) // epochs, shown(run, "losses")
     for epoch in range(epochs):
         got = [_entry(value, epoch) for value in returned]
-        part = losses[epoch * steps : (epoch + 1) * steps]
-        found = list(_loss(part, got, epoch, returned, epochs))
+        here = slice(epoch * steps, (epoch + 1) * steps)
+        found = list(_loss(replay.losses[here], got, epoch, returned, epochs))
+        if found and found[0].code == "wrong_loss":
+            found = [_known(found[0], replay, here, size, got, epoch)]
         yield from found
         if found:
             return
+
+
+def _known(
+    found: Finding, replay: Replay, here: slice, size: int, got: Sequence[Any], epoch: int
+) -> Finding:
+    """A wrong loss, by the mistake that makes the same number on every rank."""
+    before = [pair for step in replay.losses[here] for pair in step]
+    after = [pair for step in replay.later[here] for pair in step]
+    rows = sum(n for _, n in before)
+    total = sum(loss * n for loss, n in before)
+    if all(is_near(value, total / size) for value in got):
+        why = (
+            f"Epoch {epoch}: The sum was divided by {size}, the samples of the data set, and "
+            f"{rows} rows were added up: the sampler pads the ranks' parts, and a row that was "
+            "used twice is in the sum twice."
+        )
+        advice = "Count the rows where you add up their losses, and divide by that number."
+        return replace(found, code="divided_by_dataset", message=why, advice=advice)
+    if all(is_near(value, sum(loss * n for loss, n in after) / rows) for value in got):
+        why = (
+            f"Epoch {epoch}: These losses are of the weights after each step: the model was called "
+            "once more for them."
+        )
+        advice = "Use the loss that backward was called on: it is there already, loss.item()."
+        return replace(found, code="loss_after_step", message=why, advice=advice)
+    return found
 
 
 def _entry(value: Any, number: int) -> Any:

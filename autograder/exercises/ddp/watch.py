@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from autograder.answer import FILE
-from autograder.exercises.ddp.models import weights
+from autograder.exercises.ddp.models import gradients, weights
 
 
 class Watch:
@@ -88,23 +88,54 @@ class Recorded(torch.utils.data.Dataset[tuple[torch.Tensor, torch.Tensor]]):
 
 
 class Forwards:
-    """Each training forward of a model: the samples taken since the last one, and the weights."""
+    """Each training forward of a model: the samples taken since the last one, and the weights.
+
+    A second forward in a row of the same rows, to report a loss for example, is no other step.
+    """
 
     def __init__(self, model: nn.Module, dataset: Recorded) -> None:
         self.batches: list[list[int]] = []
         self.weights: list[dict[str, torch.Tensor]] = []
         self.through_ddp = 0
         self._used = 0
+        self._last: torch.Tensor | None = None
         self._dataset = dataset
         model.register_forward_pre_hook(self._forward)
         _count_ddp_forwards(self)
 
     def _forward(self, module: nn.Module, inputs: Sequence[Any]) -> None:
+        if self._last is not None and torch.equal(self._last, inputs[0]):
+            return
+        self._last = inputs[0].detach().clone()
         rows = len(inputs[0])
         # A loader that looks ahead has taken more; these are the ones that come first.
         self.batches.append(self._dataset.taken[self._used : self._used + rows])
         self._used += rows
         self.weights.append(weights(module))
+
+
+class Steps:
+    """The first step of each optimizer of this rank: its class, its options, and the gradients."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.first: list[dict[str, Any]] = []
+        self._model = model
+        self._seen: set[int] = set()
+        from torch.optim.optimizer import register_optimizer_step_pre_hook  # slow in a notebook
+
+        register_optimizer_step_pre_hook(self._step)
+
+    def _step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        if id(optimizer) in self._seen:
+            return
+        self._seen.add(id(optimizer))
+        options = {
+            name: float(value)
+            for name, value in optimizer.param_groups[0].items()
+            if name in ("lr", "momentum", "weight_decay", "dampening")
+        }
+        kind = type(optimizer).__name__
+        self.first.append({"kind": kind, **options, "gradients": gradients(self._model)})
 
 
 def _count_ddp_forwards(forwards: Forwards) -> None:

@@ -1,4 +1,4 @@
-# finding: wrong_step
+# finding: other_optimizer
 # Adam instead of SGD
 from torch.utils.data.distributed import DistributedSampler
 
