@@ -28,6 +28,7 @@ from torch import nn
 from course.ranks.outcome import Run
 
 COMPUTE, COMMUNICATION = "compute", "communication"
+_TOUCHING = 5e-5  # seconds between two spans that nothing lies between
 _RECORDED = ("all_reduce", "broadcast", "all_gather", "reduce", "send", "recv")
 
 
@@ -55,6 +56,9 @@ class Span:
 class Link:
     """A pretended network: one collective at a time, each so long, whatever the machine can do.
 
+    A collective takes the link when the last rank has called it, and on all ranks at once. A
+    message takes it when both its sides have called.
+
     The real exchange is made as well. Ranks of one machine are joined by its memory, and what
     they exchange costs them the very cores that compute; a network costs time.
     """
@@ -69,19 +73,26 @@ class Link:
 class Recording:
     """The spans of this rank. Made by :func:`record`."""
 
-    def __init__(self, link: Link | None, overlap: bool = True) -> None:
+    def __init__(
+        self, link: Link | None, overlap: bool = True, clock: dist.ProcessGroup | None = None
+    ) -> None:
         self._link = link
         self._overlap = overlap
+        self._clock = clock  # over it the ranks tell each other when they called
         self._link_free = 0.0
+        self._queue: list[_Delayed] = []  # called, and not yet known when it takes the link
         self._spans: list[Span] = []
         self._blocked: list[tuple[float, float]] = []  # the rank stood still in a collective
         self._at = time.monotonic()
         self._in_forward = False
         self._pending = 0
         self._done = threading.Condition()
+        self._turn = threading.Lock()
 
     def spans(self) -> list[tuple[Any, ...]]:
         """What was recorded, as plain data that a rank can return. Waits for what is under way."""
+        if self._queue:
+            self.settle(self._queue[-1])
         with self._done:
             self._done.wait_for(lambda: self._pending == 0, timeout=10)
         return [dataclasses.astuple(span) for span in self._spans]
@@ -118,11 +129,15 @@ class Recording:
     def communicate(self, name: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Make the collective's call, and record it from here to its end."""
         size = _bytes(args[0] if args else None)
+        if self._link is not None and kwargs.get("group") not in (None, dist.group.WORLD):
+            raise ValueError("The pretended link joins all ranks: it knows no smaller group.")
         begin = time.monotonic()
         result = call(*args, **kwargs)
         if self._link is not None:
             handle = _Delayed(result, self, self._link.seconds(size), name, size)
-            if self._overlap:
+            if name in ("send", "recv"):
+                handle.leave_with(_peer_of(name, args, kwargs))
+            elif self._overlap:
                 handle.leave(begin)
             if isinstance(result, dist.Work):
                 return handle
@@ -142,6 +157,42 @@ class Recording:
         with self._done:
             self._pending -= 1
             self._done.notify_all()
+
+    def tell(self, called: float) -> Callable[[], float]:
+        """Tell the others when this rank called, and come back at once.
+
+        What is returned waits for all, and says when the last of them called.
+        """
+        assert self._clock is not None
+        last = torch.tensor([called], dtype=torch.float64)
+        options = dist.AllreduceOptions()
+        options.reduceOp = dist.ReduceOp.MAX
+        work = self._clock.allreduce([last], options)
+        return lambda: (work.wait(), float(last))[1]
+
+    def tell_peer(self, called: float, peer: int, first: bool) -> float:
+        """When the later side of a message called it; each of the two tells the other."""
+        assert self._clock is not None
+        own, other = (
+            torch.tensor([called], dtype=torch.float64),
+            torch.zeros(1, dtype=torch.float64),
+        )
+        if first:
+            self._clock.send([own], peer, 0).wait()
+            self._clock.recv([other], peer, 0).wait()
+        else:
+            self._clock.recv([other], peer, 0).wait()
+            self._clock.send([own], peer, 0).wait()
+        return max(called, float(other))
+
+    def enqueue(self, handle: _Delayed) -> None:
+        self._queue.append(handle)
+
+    def settle(self, handle: _Delayed) -> None:
+        """Give the link to all that were called before this one, and to this one."""
+        with self._turn:
+            while handle in self._queue:
+                self._queue.pop(0).take()
 
     def occupy(self, begin: float, seconds: float, name: str, size: int) -> float:
         """A message waits until the link is free, and takes it for so long; when is it over?"""
@@ -163,12 +214,25 @@ class _Delayed:
     ) -> None:
         self._work, self._recording = work, recording
         self._seconds, self._name, self._size = seconds, name, size
-        self._until: float | None = None  # it has not left yet
+        self._called: Callable[[], float] | None = None  # when the last rank did; none: not left
+        self._until: float | None = None  # it has not had the link yet
 
-    def leave(self, begin: float) -> None:
-        """The message takes its turn on the link, if it has not done so already."""
-        if self._until is None:
-            self._until = self._recording.occupy(begin, self._seconds, self._name, self._size)
+    def leave(self, called: float) -> None:
+        """The message stands in line for the link, if it does not already."""
+        if self._called is None:
+            self._called = self._recording.tell(called)
+            self._recording.enqueue(self)
+
+    def leave_with(self, peer: int) -> None:
+        """The same for a send or a receive, which concerns two ranks."""
+        last = self._recording.tell_peer(time.monotonic(), peer, first=self._name == "send")
+        self._called = lambda: last
+        self._recording.enqueue(self)
+
+    def take(self) -> None:
+        """The message has its turn on the link, when all ranks have called it."""
+        assert self._called is not None
+        self._until = self._recording.occupy(self._called(), self._seconds, self._name, self._size)
 
     def wait(self) -> bool:
         begin = time.monotonic()
@@ -178,8 +242,10 @@ class _Delayed:
         return True
 
     def is_completed(self) -> bool:
-        over = self._until is not None and time.monotonic() >= self._until
-        return over and bool(self._work.is_completed())
+        if self._called is None or not self._work.is_completed():
+            return False
+        self._recording.settle(self)  # all ranks have called: this is soon known
+        return self._until is not None and time.monotonic() >= self._until
 
     def get_future(self) -> torch.futures.Future[Any]:
         self.leave(time.monotonic())
@@ -195,6 +261,7 @@ class _Delayed:
     def _finish(self) -> None:
         if isinstance(self._work, dist.Work):
             self._work.wait()
+        self._recording.settle(self)
         time.sleep(max(0.0, (self._until or 0.0) - time.monotonic()))
 
 
@@ -209,7 +276,7 @@ def record(model: nn.Module, link: Link | None = None, overlap: bool = True) -> 
     Without ``overlap``, what is started asynchronously takes the pretended link only when it is
     waited for: the same messages, and nothing is hidden.
     """
-    recording = Recording(link, overlap)
+    recording = Recording(link, overlap, None if link is None else _clock())
     hooks = [hook for name, module in _layers(model) for hook in _hook(recording, name, module)]
     originals = {name: getattr(dist, name) for name in _RECORDED}
     for name, original in originals.items():
@@ -223,6 +290,21 @@ def record(model: nn.Module, link: Link | None = None, overlap: bool = True) -> 
             setattr(dist, name, original)
         for hook in hooks:
             hook.remove()
+
+
+@functools.cache
+def _clock() -> dist.ProcessGroup:
+    """A group of its own for all ranks, so that no collective of the code meets one of ours."""
+    group = dist.new_group(backend="gloo")
+    assert isinstance(group, dist.ProcessGroup)
+    return group
+
+
+def _peer_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
+    peer = args[1] if len(args) > 1 else kwargs.get("dst" if name == "send" else "src")
+    if not isinstance(peer, int):
+        raise ValueError(f"Over a pretended link, a {name} must say with which rank: a number.")
+    return peer
 
 
 def watch(ddp: nn.parallel.DistributedDataParallel) -> None:
@@ -279,6 +361,22 @@ def timeline(run: Run) -> list[Span]:
     start = min((span.begin for span in spans), default=0.0)
     moved = [dataclasses.replace(s, begin=s.begin - start, end=s.end - start) for s in spans]
     return sorted(moved, key=lambda span: span.begin)
+
+
+def joined(spans: Sequence[Span]) -> list[Span]:
+    """Stretches of one rank's computation that follow each other and have one label, as one."""
+    result: list[Span] = []
+    last: dict[int, int] = {}  # rank: index of its last stretch of computation
+    for span in sorted(spans, key=lambda span: span.begin):
+        before = result[last[span.rank]] if span.rank in last else None
+        if span.kind != COMPUTE:
+            result.append(span)
+        elif before and before.label == span.label and span.begin - before.end < _TOUCHING:
+            result[last[span.rank]] = dataclasses.replace(before, end=span.end)
+        else:
+            last[span.rank] = len(result)
+            result.append(span)
+    return result
 
 
 def exposed(spans: Sequence[Span], rank: int) -> float:

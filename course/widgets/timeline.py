@@ -15,7 +15,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from course.measure.ddp_step import Setting, record_step
-from course.measure.timeline import COMMUNICATION, Shares, Span, exposed, shares, timeline
+from course.measure.timeline import COMMUNICATION, Shares, Span, exposed, joined, shares, timeline
 from course.ranks.outcome import Run
 from course.widgets.controls import View, caption_html, picture_box, set_picture
 from course.widgets.style import INK, LINE, MUTED, Picture, png
@@ -23,14 +23,14 @@ from course.widgets.style import INK, LINE, MUTED, Picture, png
 FORWARD, BACKWARD, EXCHANGE = "#9cc4e4", "#2a78b5", "#d1730f"
 _LANE = 0.36  # of the distance between two ranks
 _COLOURS = {"forward": FORWARD, "backward": BACKWARD, "exchange of gradients": EXCHANGE}
-BUCKETS_MB = (0.1, 0.6, 0.7, 1.2, 2.4, 25.0)
+BUCKETS_MB = (0.1, 0.6, 1.2, 2.4, 25.0)  # each makes another number of messages
 SETTING = Setting()
 
 
 def show_buckets(
     ddp: Callable[..., Any],
     sizes: Sequence[float] = BUCKETS_MB,
-    start: float = 0.7,
+    start: float = 0.6,
     setting: Setting = SETTING,
 ) -> View | Run:
     """Move the bucket size, switch overlap on and off, and see a step of your own DDP.
@@ -91,25 +91,29 @@ def _buckets_widget(
 
 def draw_step(setting: Setting, spans: Sequence[Span]) -> Picture:
     """A recorded step with its setting in the title."""
-    figure = Picture(figsize=(9, 0.9 + 0.62 * setting.ranks), layout="constrained")
+    figure = Picture(figsize=(9, 1.15 + 0.62 * setting.ranks), layout="constrained")
     axes = figure.subplots()
     draw_spans(axes, spans)
     how = "overlap" if setting.overlap else "no overlap"
-    axes.set_title(f"buckets of {setting.bucket_mb:g} MB, {how}", loc="left", fontsize=11)
+    _title(axes, f"buckets of {setting.bucket_mb:g} MB, {how}")
     return figure
 
 
 def describe_step(setting: Setting, spans: Sequence[Span]) -> str:
-    """The share of time in communication, in words; of the rank that took longest."""
+    """The milliseconds of communication, in words; of the rank that took longest."""
     of_ranks = [shares(spans, rank) for rank in range(setting.ranks)]
-    slowest: Shares = max(of_ranks, key=lambda s: s.seconds)
+    rank = max(range(setting.ranks), key=lambda r: of_ranks[r].seconds)
+    slowest: Shares = of_ranks[rank]
+    link, alone = (
+        part * slowest.seconds * 1e3 for part in (slowest.communication, slowest.exposed)
+    )
     sent = [s for s in spans if s.rank == 0 and s.kind == COMMUNICATION]
     messages = "1 message" if len(sent) == 1 else f"{len(sent)} messages"
     return (
-        f"A step took {slowest.seconds * 1e3:.0f} ms. In {slowest.communication:.0%} of it "
-        f"gradients were under way ({messages}, {sum(s.bytes for s in sent) / 2**20:.1f} MB from "
-        f"each rank), and in {slowest.exposed:.0%} of it a rank did nothing else: that is exposed "
-        "communication."
+        f"The step took {slowest.seconds * 1e3:.0f} ms on rank {rank}. For {link:.0f} ms of it "
+        f"gradients were on the link ({messages}, {sum(s.bytes for s in sent) / 2**20:.1f} MB from "
+        f"each rank), and for {alone:.0f} ms rank {rank} computed nothing meanwhile: that is "
+        "exposed communication."
     )
 
 
@@ -121,17 +125,23 @@ def draw_timeline(
     ``milliseconds`` is where the axis ends, to make several pictures comparable.
     """
     ranks = 1 + max((span.rank for span in spans), default=0)
-    figure = Picture(figsize=(9, 0.9 + 0.62 * ranks), layout="constrained")
+    figure = Picture(figsize=(9, 1.15 + 0.62 * ranks), layout="constrained")
     axes = figure.subplots()
     draw_spans(axes, spans, milliseconds)
-    axes.set_title(title, loc="left", fontsize=11)
+    _title(axes, title)
     return figure
+
+
+def _title(axes: Axes, text: str) -> None:
+    """Above the legend, which stands above the picture."""
+    axes.set_title(text, loc="left", fontsize=11, pad=22)
 
 
 def draw_spans(axes: Axes, spans: Sequence[Span], milliseconds: float | None = None) -> None:
     """The same, into axes that are there."""
     ranks = 1 + max((span.rank for span in spans), default=0)
     end = milliseconds or 1.02e3 * max((span.end for span in spans), default=1e-3)
+    spans = joined(spans)
     for rank in range(ranks):
         axes.axhline(rank, color=LINE, linewidth=0.5, zorder=0)
     for name, colour in _COLOURS.items():
@@ -146,7 +156,7 @@ def draw_spans(axes: Axes, spans: Sequence[Span], milliseconds: float | None = N
             linewidth=0.6,
             label=name,
         )
-    for span in spans:
+    for span in _widest(spans):
         text = span.label.removeprefix("forward ").removeprefix("backward ")
         if span.kind != COMMUNICATION and span.seconds * 1e3 > end * (0.012 + 0.009 * len(text)):
             middle = (span.begin + span.end) / 2e-3
@@ -165,7 +175,20 @@ def draw_spans(axes: Axes, spans: Sequence[Span], milliseconds: float | None = N
     axes.set_xlabel("milliseconds")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", left=False)
-    axes.legend(loc="lower left", bbox_to_anchor=(0.35, 1.0), ncols=3, frameon=False, fontsize=8)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3, frameon=False, fontsize=8,
+        borderpad=0.2, borderaxespad=0.0, columnspacing=1.2, handlelength=1.4,
+    )  # fmt: skip
+
+
+def _widest(spans: Sequence[Span]) -> list[Span]:
+    """Of the stretches that have one label on one rank, the longest."""
+    widest: dict[tuple[int, str], Span] = {}
+    for span in spans:
+        key = span.rank, span.label
+        if key not in widest or span.seconds > widest[key].seconds:
+            widest[key] = span
+    return list(widest.values())
 
 
 def _kind(span: Span) -> str:

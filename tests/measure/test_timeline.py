@@ -110,6 +110,33 @@ def test_the_pretended_link_takes_one_message_at_a_time_and_its_time_for_each(ho
         assert all(a.end <= b.begin + 1e-9 for a, b in itertools.pairwise(found))
 
 
+def a_step_with_a_late_rank(overlap: bool):
+    model = nn.Linear(8, 8)
+    with record(model, SLOW, overlap) as recording:
+        works = []
+        for number in range(2):
+            if dist.get_rank() == 1:
+                time.sleep(0.05)
+            works.append(dist.all_reduce(torch.ones(1 + number), async_op=True))
+        for work in reversed(works):
+            work.wait()
+        dist.broadcast(torch.ones(3), 0)
+        if dist.get_rank() == 0:
+            time.sleep(0.05)
+            dist.send(torch.ones(4), 1)
+        else:
+            dist.recv(torch.ones(4), 0)
+    return recording.spans()
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_on_the_pretended_link_no_rank_ends_before_another_has_begun(overlap):
+    spans = timeline(launch(a_step_with_a_late_rank, 2, overlap, backend="gloo"))
+    first, second = (communication(spans, rank) for rank in (0, 1))
+    assert [(s.begin, s.end, s.bytes) for s in first] == [(s.begin, s.end, s.bytes) for s in second]
+    assert [s.label for s in second] == ["all_reduce", "all_reduce", "broadcast", "recv"]
+
+
 def test_without_overlap_a_message_leaves_when_it_is_waited_for():
     def before_the_first(overlap: bool) -> float:
         run = launch(a_step, 2, "asynchronous", overlap, backend="gloo")

@@ -43,11 +43,31 @@ def test_a_recording_without_spans_is_drawn_too():
     assert len(draw_timeline([]).axes[0].patches) == 0
 
 
-def test_the_shares_are_told_of_the_slowest_rank():
+def test_the_milliseconds_are_told_of_the_slowest_rank():
     assert describe_step(Setting(), SPANS) == (
-        "A step took 40 ms. In 38% of it gradients were under way (1 message, 1.0 MB from each "
-        "rank), and in 25% of it a rank did nothing else: that is exposed communication."
+        "The step took 40 ms on rank 0. For 15 ms of it gradients were on the link (1 message, "
+        "1.0 MB from each rank), and for 10 ms rank 0 computed nothing meanwhile: that is exposed "
+        "communication."
     )
+
+
+def test_the_legend_does_not_lie_on_the_title():
+    axes = draw_timeline(SPANS, "a title as long as those of the lesson: it begins at the left")
+    figure, axes = axes, axes.axes[0]
+    figure.draw_without_rendering()
+    title, legend = axes._left_title.get_window_extent(), axes.get_legend().get_window_extent()
+    assert not title.overlaps(legend)
+
+
+def test_a_layer_is_one_bar_with_one_number_though_each_of_its_parameters_was_recorded():
+    parts = [
+        Span(0, COMPUTE, "backward 1", 0.000, 0.010),
+        Span(0, COMPUTE, "backward 1", 0.010, 0.012),
+        Span(0, COMPUTE, "backward 0", 0.012, 0.020),
+    ]
+    axes = draw_timeline(parts).axes[0]
+    assert sorted(round(p.get_width()) for p in axes.patches) == [8, 12]
+    assert [t.get_text() for t in axes.texts if t.get_text() in "01"] == ["1", "0"]
 
 
 @pytest.fixture(scope="module")
