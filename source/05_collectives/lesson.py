@@ -896,7 +896,7 @@ def read_and_average():
 launch(read_and_average, 2, backend="gloo")
 
 # %% [markdown]
-# No error, and two ranks with two different means, both far off. (What you see are the bits of an integer read as those of a float, and the other way round.) With NCCL the same mistake has been reported as a hang, with float32 on one rank and bfloat16 on the other ([PyTorch issue 150433](https://github.com/pytorch/pytorch/issues/150433)). An answer that "ran through" proves nothing; only a comparison with the right result does.
+# No error, and two ranks with two different means, both far off: it is 3.55. (What you see are the bits of an integer read as those of a float, and the other way round.) With NCCL the same mistake has been reported as a hang, with float32 on one rank and bfloat16 on the other ([PyTorch issue 150433](https://github.com/pytorch/pytorch/issues/150433)). An answer that "ran through" proves nothing; only a comparison with the right result does.
 
 # %% [markdown] exercise global_mean
 # Repair it. The values may be large, and their fractions count: 10,000,003.25 is not 10,000,003.
@@ -922,7 +922,7 @@ def global_mean(values: torch.Tensor) -> float:
 # %% check global_mean
 
 # %% [markdown]
-# All three programs would have been caught by the same habits: no collective under a condition that depends on the rank or on its data; buffers with `empty_like`, dtypes set and not guessed; sizes exchanged before data. And, when something hangs: look at *all* ranks, for the one that hangs is not the one that is wrong. `TORCH_DISTRIBUTED_DEBUG=DETAIL` makes PyTorch compare the calls of all ranks before each collective, and `dist.monitored_barrier()` (gloo) names the rank that did not come. Neither sees that two all-reduces of the same shape were swapped.
+# All three programs would have been caught by the same habits: no collective under a condition that depends on the rank or on its data; buffers with `empty_like`, dtypes set and not guessed; sizes exchanged before data. And, when something hangs: look at *all* ranks, for the one that hangs need not be the one that is wrong. `TORCH_DISTRIBUTED_DEBUG=DETAIL` makes PyTorch compare the calls of all ranks before each collective, and `dist.monitored_barrier()` (gloo) names the rank that did not come. Neither sees that two all-reduces of the same shape were swapped.
 
 # %% [markdown]
 # ## What a message costs
@@ -1000,7 +1000,7 @@ def fit_alpha_beta(measurements: list[tuple[int, float]]) -> tuple[float, float]
 # %% check fit_alpha_beta
 
 # %% [markdown]
-# Now your machine's two numbers, and a test of the model: the size in the middle of the plot, 3 MB, was not among the measurements.
+# Now your machine's two numbers, and a test of the model: 3 MB (the cross in the plot) was not among the measurements.
 
 # %%
 import matplotlib.pyplot as plt
@@ -1115,7 +1115,7 @@ axes.grid(alpha=0.3)
 legend = axes.legend()
 
 # %% [markdown]
-# **A question for your own figures:** from which size on does four times the size take about four times as long? It is printed: the size where both parts are equal. A gradient tensor that is smaller than that pays mostly for being sent at all. That is why DDP packs gradients into *buckets* of 25 MB before it reduces them.
+# **A question for your own figures:** at which size do the two parts, latency and bytes, take equally long? It is printed. Where messages are ten times larger than that, four times the size takes nearly four times as long; where they are ten times smaller, only 1.3 times. A gradient tensor that is smaller than that pays mostly for being sent at all. That is why DDP packs gradients into *buckets* of 25 MB before it reduces them.
 #
 # (Does the ring's prediction from the ping-pong, 2·3·(α + βS/4), come true? On a machine with fewer cores than ranks it is too good: there the ranks take turns on the cores, and the links that the model takes for separate are one and the same memory.)
 #
@@ -1225,7 +1225,7 @@ for axes, (name, way) in zip(panels, WAYS.items()):
 xlabel = axes.set_xlabel("milliseconds")
 
 # %% [markdown]
-# Half the bytes make the all-reduces themselves shorter. (Not by half here: the processor must convert, and add numbers that it has no instruction for. A GPU has one.) Overlap does something else: the share stays large, it may even grow, since the step becomes shorter, but nearly all of it is hidden, and what is left exposed is the last gradient, which nothing comes after. A profiler that reports only the first number would say that overlap did not help.
+# Half the bytes should make the all-reduces themselves shorter. On a CPU you may not see it: the processor must convert, and add numbers that it has no instruction for. A GPU has one. Overlap does something else: the share stays large, it may even grow, since the step becomes shorter, but nearly all of it is hidden, and what is left exposed is the last gradient, which nothing comes after. A profiler that reports only the first number would say that overlap did not help.
 #
 # Lesson 03 builds this into DDP, and measures it on a real model.
 
@@ -1319,7 +1319,7 @@ for size in (1e4, 1e6, 1e8, 1e9):
     print(f"{size:>10,.0f} {1e3 * flat:>8.2f} ms {1e3 * leaders:>11.2f} ms {1e3 * parts:>21.2f} ms")
 
 # %% [markdown]
-# For small tensors, two levels save steps over the slow link, each of which costs its latency. For large ones the model says that a flat ring is as good, *if* its order follows the nodes: then only two of its sixteen links cross, and they carry what must be carried anyway. If the order jumps from node to node, all sixteen share the slow link, and that is what a bad topology costs. NCCL looks at the machine and finds a good order itself; what breaks it is a wrong assignment of GPUs to ranks, a hidden link, a container that does not show it the topology. And where each rank has a network card of its own, "each rank its own part" wins.
+# For small tensors, two levels save steps over the slow link, each of which costs its latency. For large ones it is bytes: between the nodes a flat ring carries 2 · 15/16 of the tensor, 1.9 times, and two levels on two nodes carry it once. That is if the ring's order follows the nodes, so that only two of its sixteen links cross. If the order jumps from node to node, all sixteen share the slow link, and that is what a bad topology costs. NCCL looks at the machine and finds a good order itself; what breaks it is a wrong assignment of GPUs to ranks, a hidden link, a container that does not show it the topology. The last two columns are equal because the eight parts share one link. Where each rank has a network card of its own, each part has a link to itself: put `NETWORK[1]` in the place of `NETWORK[1] / 8`, and see.
 #
 # You will rarely write this all-reduce yourself. Groups like these are the daily bread of larger training, though: a model sharded within each node and replicated between them (FSDP's hybrid sharding), tensor parallelism within a node and data parallelism between.
 
@@ -1373,7 +1373,7 @@ def top_k_compress(gradient: torch.Tensor, error: torch.Tensor, k: int) -> torch
 # %% check top_k_compress
 
 # %% [markdown]
-# See it converge, and plain Top-K not. (Plain Top-K is your own function with a fresh error of zeros in each step.) Three ranks fit w, 100 numbers, each to its own target; the best w is the mean of the targets. In ten entries the targets differ wildly.
+# See it converge, and plain Top-K not. (Plain Top-K is your own function with a fresh error of zeros in each step.) Three ranks fit w, 100 numbers, each to its own target; the best w is the mean of the targets. In ten entries the targets differ wildly. After 150 steps the learning rate becomes a tenth, as schedules do.
 
 
 # %%
@@ -1387,10 +1387,11 @@ def fit_with(kind, k, steps):
     dist.all_reduce(best)
     best /= 3
     w, error, distances = torch.zeros(100), torch.zeros(100), []
-    for _ in range(steps):
+    for step in range(steps):
         if kind == "plain":
             error.zero_()
-        w -= 0.1 * top_k_compress(w - target, error, 100 if kind == "dense" else k)
+        rate = 0.1 if step < 150 else 0.01
+        w -= rate * top_k_compress(w - target, error, 100 if kind == "dense" else k)
         distances.append((w - best).norm().item())
     return distances
 
@@ -1409,7 +1410,7 @@ axes.grid(alpha=0.3)
 legend = axes.legend()
 
 # %% [markdown]
-# Error feedback needs more steps than whole gradients, with a tenth of the values in each; plain Top-K stops where the quarrelling entries keep its ten places busy. Whether it pays is a question of α and β again: choosing the largest of 10⁸ numbers takes time too, and within a machine with NVLink it costs more than it saves. Over slow networks it has been used with k of a thousandth and less. PyTorch's DDP has a place for such things (communication hooks), and one compression ready to use: PowerSGD, which sends a low-rank approximation instead, and has error feedback too.
+# With error feedback w comes near and stays at some distance: what was held back arrives late and in one piece, and throws w past its place by as much as the learning rate lets it. When that becomes smaller, the distance does, too: it needs more steps than whole gradients, with a tenth of the values in each. Plain Top-K stops where the quarrelling entries keep its ten places busy. Whether it pays is a question of α and β again: choosing the largest of 10⁸ numbers takes time too, and within a machine with NVLink it costs more than it saves. Over slow networks it has been used with k of a thousandth and less. PyTorch's DDP has a place for such things (communication hooks), and one compression ready to use: PowerSGD, which sends a low-rank approximation instead, and has error feedback too.
 
 # %% [markdown]
 # ## Recap
