@@ -43,7 +43,7 @@ class Setting:
 
 
 def record_step(ddp: Callable[..., Any], setting: Setting) -> Run:
-    """Train on real ranks: a step to warm up, and three of which the fastest is told.
+    """Train on real ranks: a step to warm up, and six of which the fastest is told.
 
     Args:
         ddp: ``ddp(model, bucket_mb)`` is a module with a method ``finish``, as the exercise
@@ -74,7 +74,7 @@ def _train(ddp: Callable[..., Any], setting: Setting) -> list[tuple[Any, ...]]:
         return time.monotonic() - begin, recording.spans()
 
     step()
-    steps = [recorded() for _ in range(3)]
+    steps = [recorded() for _ in range(6)]
     seconds = torch.tensor([taken for taken, _ in steps])
     dist.all_reduce(seconds, dist.ReduceOp.MAX)  # the slowest rank's, the same on all
     return steps[int(seconds.argmin())][1]

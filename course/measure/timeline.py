@@ -166,7 +166,7 @@ class Recording:
         assert self._clock is not None
         last = torch.tensor([called], dtype=torch.float64)
         options = dist.AllreduceOptions()
-        options.reduceOp = dist.ReduceOp.MAX
+        options.reduceOp = dist.ReduceOp.MAX  # type: ignore[assignment]
         work = self._clock.allreduce([last], options)
         return lambda: (work.wait(), float(last))[1]
 
@@ -283,6 +283,8 @@ def record(model: nn.Module, link: Link | None = None, overlap: bool = True) -> 
         call = functools.partial(recording.communicate, name, original)
         setattr(dist, name, functools.wraps(original)(call))
     try:
+        if link is not None:
+            _clock().barrier().wait()  # all ranks begin together
         recording.begin()
         yield recording
     finally:

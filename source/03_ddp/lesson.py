@@ -64,7 +64,7 @@ def compare(sizes):
     ends = torch.tensor(sizes).cumsum(0).tolist()
     rank = dist.get_rank()
     own = a_gradient(slice(ends[rank] - sizes[rank], ends[rank]))
-    print(f"{sizes[rank]} rows, own gradient  {own.tolist()[0]}")
+    print(f"rows: {sizes[rank]}, own gradient  {own.tolist()[0]}")
     dist.all_reduce(own)
     if rank == 0:
         print(f"mean over the ranks   {(own / len(sizes)).tolist()[0]}")
@@ -74,7 +74,7 @@ def compare(sizes):
 launch(compare, 4, [2, 2, 2, 2])
 
 # %% [markdown]
-# The last two lines agree to all digits but perhaps the last. Now give the ranks different numbers of rows:
+# The last two lines agree, but for rounding: these are 32-bit numbers, of which only the first six or seven digits mean anything, and the sum was made in another order. Now give the ranks different numbers of rows:
 
 # %%
 launch(compare, 4, [5, 1, 1, 1])
@@ -126,7 +126,7 @@ def broadcast_model(model: nn.Module) -> None:
 # %% check broadcast_model
 
 # %% [markdown]
-# torch's DDP does this when it wraps a model, so seeds that differ from rank to rank do no harm. Buffers it sends again at the beginning of every forward. Between one forward and the next, each rank's BatchNorm has seen other rows, and the buffers differ: that is no mistake. Who evaluates or saves a model takes rank 0's.
+# torch's DDP does this when it wraps a model, so seeds that differ from rank to rank do no harm. Buffers it sends again at the beginning of every forward. Between one forward and the next, each rank's BatchNorm has seen other rows, and the buffers differ: that is no mistake. To evaluate or save a model, use rank 0's.
 
 # %% [markdown]
 # ## Averaging gradients
@@ -208,7 +208,7 @@ def train_together(alone):
 alone = launch(train_alone, 1)
 for n in (1, 2, 3, 4):
     run = launch(train_together, n, alone.values[0])
-    print(f"{n} ranks: largest difference of any weight {max(run.values):.1e}" if run.ok else run)
+    print(f"ranks: {n}, largest difference of any weight: {max(run.values):.1e}" if run.ok else run)
 
 # %% [markdown]
 # The differences are rounding: a sum of four numbers depends on their order in the last digit. This is the standard that all of this lesson's DDPs are held to.
@@ -266,7 +266,7 @@ def average_gradients_flat(model: nn.Module) -> None:
 #
 # The flat version has the fewest messages, and still wastes time: it begins when backward has ended. While the network works the processor is idle, and before that it is the other way round. But backward computes gradients *one after the other*, from the last layer to the first. The last layer's is ready long before the first layer's, and could be on its way.
 #
-# To see this we need a network. The ranks of one machine are joined by its memory, and on a CPU the exchange costs the very cores that compute. So the next cells *pretend* to have a link with 1 ms of latency and 200 MB/s: every collective is really made, and then counts as finished only when it would have been over such a link. `record(model, link)` notes when each layer computed and when each collective was under way.
+# To see this we need a network. The ranks of one machine are joined by its memory, and on a CPU the exchange costs the very cores that compute. So the next cells *pretend* to have a link with 1 ms of latency and 200 MB/s: every collective is really made, and then counts as finished only when it would have been over such a link. `record(model, link)` notes when each layer computed, and when each collective had the link.
 
 # %%
 LINK = Link(latency=1e-3, bytes_per_second=200e6)
@@ -305,7 +305,7 @@ if run.ok:
 run if not run.ok else None
 
 # %% [markdown]
-# Numbers in the bars are layers: backward runs from 4 to 0. The text at the right says how long the rank did nothing but wait for the exchange.
+# Numbers in the bars are layers: backward runs from 4 to 0. An orange bar is the time that one message takes the link. It begins when the *last* rank has called the all-reduce and the link is free, and so it is the same on all ranks: none can be done before all have begun. A rank that called earlier waits; that is the white space before the bar. The text at the right says how long messages were on the link while this rank computed nothing.
 #
 # PyTorch tells you when a gradient is complete: `param.register_post_accumulate_grad_hook(hook)` has autograd call `hook(param)` inside `backward()`, as soon as `param.grad` is final. For a shared weight, that is once, after all its uses.
 #
@@ -332,6 +332,8 @@ class OverlappedDDP(nn.Module):
     loss_function(ddp(x), y).backward()
     ddp.finish()
     optimizer.step()
+
+    In a step, all ranks use the same parameters; some may be used by no rank.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -385,12 +387,12 @@ if run.ok:
 run if not run.ok else None
 
 # %% [markdown]
-# The exchange begins with the last layer's gradients and runs below the rest of backward. But look at the small gaps: ten messages, ten times the latency.
+# The exchange begins with the last layer's gradients and runs below the rest of backward. But look at the narrow orange bars: each is a bias of 384 numbers, and nearly all of it is latency. Ten messages pay ten times 1 ms.
 
 # %% [markdown]
 # ## Buckets
 #
-# Many small messages pay the latency many times. One large message pays once and cannot begin before the end. In between are **buckets**: gradients are collected in groups of a certain size, in the order in which backward makes them, and each group leaves when it is full. torch's DDP uses 25 MB (and a smaller first bucket, so that the network starts early).
+# Many small messages pay the latency many times. One large message pays once and cannot begin before the end. In between are **buckets**: gradients are collected in groups of a certain size, in the order in which backward makes them, and each group leaves when it is complete: when all its gradients are there. torch's DDP uses 25 MB (and a smaller first bucket, so that the network starts early).
 #
 # Here is a model with layers a to e, of 2, 2, 8, 4 and 2 MB. In backward the order is e, d, c, b, a. With a limit of 8 MB the buckets are
 
@@ -492,13 +494,15 @@ class BucketedDDP(nn.Module):
 # %% [markdown]
 # ### Measure it: which bucket size?
 #
-# The same model and the same pretended link. Move the bucket size: how many messages are there, and when does the first one leave? Then switch overlap off: the same messages, but none takes the link before `finish()` waits for it. Each change trains on real ranks, and the least disturbed of three steps is drawn.
+# The same model and the same pretended link. Move the bucket size: how many messages are there, and when does the first one leave? Then switch overlap off: the same messages, but none takes the link before `finish()` waits for it. Each change trains on real ranks, and the fastest of six steps is drawn.
 
 # %%
 show_buckets(BucketedDDP)
 
 # %% [markdown]
-# The words below the picture give two shares of the step: in which gradients are under way, and in which nothing else is done. Overlap does not make the first one smaller, it hides it. Now all sizes in one plot, from 0.1 to 10 MB. (The whole model has 2.8 MB.)
+# The words below the picture give two times: how long gradients were on the link, and how long nothing was computed meanwhile. Overlap does not change the first, which is the same number of messages and bytes; it hides it behind computation. On a machine with few free cores, the time of the whole step also differs from try to try: compare several.
+#
+# Now all sizes in one plot, from 0.1 to 10 MB. (As for `bucket_mb`, a MB is 1024 × 1024 bytes here, and the whole model has 2.8 of them. The link's 200 MB/s are of 1,000,000 bytes, as networks are measured.)
 
 # %%
 SIZES = [0.1, 0.3, 0.6, 1.2, 2.4, 10]
@@ -511,7 +515,7 @@ def step_time(bucket_mb):
     x, y = torch.randn(256, 384), torch.randn(256, 384)
     times = []
     with record(model, LINK):
-        for _ in range(4):
+        for _ in range(15):
             dist.barrier()
             begin = time.perf_counter()
             F.mse_loss(ddp(x), y).backward()
@@ -523,20 +527,23 @@ def step_time(bucket_mb):
 
 runs = [launch(step_time, 2, size, backend="gloo") for size in SIZES]
 if all(run.ok for run in runs):
+    times = [max(run.values) for run in runs]
     figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-    axes.semilogx(SIZES, [max(run.values) for run in runs], "o-")
+    axes.semilogx(SIZES, times, "o-")
+    axes.set_xticks(SIZES, [f"{size:g}" for size in SIZES], minor=False)
+    axes.minorticks_off()
     axes.set(
-        xlabel="bucket_mb",
+        xlabel="bucket_mb (MB of 1024 × 1024 bytes)",
         ylabel="milliseconds for one step",
-        ylim=0,
-        title="The best of 4 steps on 2 ranks",
+        ylim=(0, 1.15 * max(times)),
+        title="The best of 15 steps on 2 ranks",
     )
     axes.grid(alpha=0.3)
 else:
     print(runs[0])
 
 # %% [markdown]
-# **A question for your own figures:** where is your minimum, and what do you lose at both ends? Set `LINK` to a latency of 5 ms, run again, and see which way it moves. The numbers are this machine's and this pretended link's; that there is a minimum in between is general.
+# **A question for your own figures:** where is your minimum, and what do you lose at both ends? At the left it is latency, ten times instead of once; at the right it is overlap, since one message can leave only when backward has ended. Set `LINK` to a latency of 5 ms, run again, and see which way the minimum moves. The numbers are this machine's and this pretended link's. Where the ranks have few free cores, the curve is uneven, and the two losses are what you can rely on: each of them can be read off the timeline above.
 
 # %% [markdown]
 # ## torch's DDP
@@ -671,11 +678,11 @@ def replace_head_fixed(model: nn.Module, outputs: int) -> DDP:
     """Give the model a new head with so many outputs, and return it wrapped by DDP.
 
     Args:
-        model: model.head is an nn.Linear; the rest of the model is kept.
+        model: of float32, on this rank's device(). model.head is an nn.Linear with a bias; the rest
+            of the model is kept.
     """
     ### BEGIN SOLUTION
-    old = model.head.weight
-    model.head = nn.Linear(model.head.in_features, outputs, dtype=old.dtype, device=old.device)
+    model.head = nn.Linear(model.head.in_features, outputs, device=model.head.weight.device)
     return DDP(model)
     ### END SOLUTION
 
@@ -721,7 +728,7 @@ def count_exchanges(where):
 
 for where in ("nowhere", "backward", "forward and backward"):
     run = launch(count_exchanges, 2, where)
-    print(f"no_sync around {where}: {run.values[0]} exchanges" if run.ok else run)
+    print(f"no_sync around {where}, exchanges: {run.values[0]}" if run.ok else run)
 
 # %% [markdown]
 # Around backward alone, it changes nothing: DDP decides **in forward**. The gradient is right all the same, so nobody notices but the clock. The opposite mistake, to have the last micro-batch inside as well, exchanges nothing at all, and the ranks part.
@@ -729,7 +736,7 @@ for where in ("nowhere", "backward", "forward and backward"):
 # And the loss must be weighted. Each micro-batch's loss is a mean over *its* rows; the sum of k means is not the mean.
 
 # %% [markdown] exercise no_sync
-# Write the accumulation. The last micro-batch may be smaller than the others.
+# Write the accumulation. The last micro-batch may be smaller than the others. The check counts exchanges, and looks whether each micro-batch has its backward before the next one's forward: that is what saves memory.
 
 
 # %% answer no_sync
@@ -828,7 +835,7 @@ def one_batch_more():
 launch(one_batch_more, 2, timeout=6)
 
 # %% [markdown]
-# (What is shown at the end depends on where the ranks were when it was noticed; lesson 05 has more on that.) So when n does not divide the number of samples, some are used twice, or the last ones left out.
+# Rank 1 has returned, and rank 0 is still in its third step, in an all-reduce of DDP's. DDP calls it in C++, so the log of calls does not have it: all that can be seen is the line where rank 0 stands, and who has returned. (If rank 1's end is noticed first, you see a lost connection instead; lesson 05 has more on that.) So when n does not divide the number of samples, some are used twice, or the last ones left out.
 #
 # And every epoch must have another order, the *same one on all ranks*: if each shuffled by itself, the parts would overlap. The usual way is a generator whose seed is `seed + epoch`, and a call that tells the sampler the epoch.
 
@@ -849,7 +856,7 @@ class DistributedSampler(Sampler):
         """
         Args:
             dataset: only its length matters. It may be smaller than the number of ranks.
-            shuffle: whether the order is random; it depends on seed + epoch and on nothing else.
+            shuffle: whether the order is random; it depends on seed and epoch, and on nothing else.
             seed: the same on all ranks.
             drop_last: leave out the last samples of the order, instead of padding.
         """
@@ -997,7 +1004,7 @@ def global_metric(values: torch.Tensor, indices: torch.Tensor, size: int) -> flo
 # %% [markdown]
 # ### In production: the loss that changed with the number of GPUs
 #
-# A validation loss was 1.24 on one GPU and 1.31 on eight, with the same weights and the same data. Here is the function, with its mistake on a small scale:
+# A validation loss was 1.24 on one GPU and 1.31 on eight, with the same weights and the same data. Which is right? Neither. Here is the function, with its mistake on a small scale:
 
 
 # %%
@@ -1015,9 +1022,13 @@ def same_rows(evaluate):
     return evaluate(nn.Identity(), batches)
 
 
+print(f"right: {sum(i * i for i in range(9)) / 9:.4f}")
 for n in (1, 2, 4):
     run = launch(same_rows, n, validation_loss)
-    print(f"{n} ranks, the same 9 rows: {run.values[0]:.4f}" if run.ok else run)
+    print(f"ranks: {n}, the same 9 rows: {run.values[0]:.4f}" if run.ok else run)
+
+# %% [markdown]
+# It is wrong on one rank already: nine rows make batches of 4, 4 and 1, and the one row of the last batch, which has the largest loss, counts as much as four of another.
 
 # %% [markdown] exercise validation_loss_fixed
 # Write it so that the number of ranks does not matter. Ranks may have different numbers of batches, or none.
@@ -1048,7 +1059,7 @@ def validation_loss_fixed(model: nn.Module, batches: list) -> float:
 # %%
 for n in (1, 2, 4):
     run = launch(same_rows, n, validation_loss_fixed)
-    print(f"{n} ranks, the same 9 rows: {run.values[0]:.4f}" if run.ok else run)
+    print(f"ranks: {n}, the same 9 rows: {run.values[0]:.4f}" if run.ok else run)
 
 # %% [markdown]
 # ## The whole loop
@@ -1064,6 +1075,8 @@ for n in (1, 2, 4):
 
 # %% [markdown] exercise train_ddp
 # Write the loop. The check notes which samples each rank took, replays the whole run in one process with the same batches, and compares the weights before every forward.
+#
+# The loss to report is that of the training, as it happened: a sample that the sampler gave to two ranks was trained on twice, and its row counts twice. (In `global_metric` the question was another one, about the data set, and there each sample counted once.) And use the learning rate as you are given it.
 
 
 # %% answer train_ddp
@@ -1298,8 +1311,8 @@ if len(table) == 2 * len(RANKS):
     print(f"{'':34}{'home device':>24}{'DDP':>24}")
     print(f"{'':34}" + "".join(f"{f'{n} ranks':>12}" for _ in range(2) for n in RANKS))
     rows = {
-        "MB through rank 0's link": lambda v, w: f"{through_link(v, 0, w):.1f}",
-        "MB through the last rank's link": lambda v, w: f"{through_link(v, -1 + len(v), w):.1f}",
+        "MB (10⁶) through rank 0's link": lambda v, w: f"{through_link(v, 0, w):.1f}",
+        "MB (10⁶) through the last's link": lambda v, w: f"{through_link(v, -1 + len(v), w):.1f}",
         "MB kept, rank 0": lambda v, w: f"{v[0]['kept'] / 1e6:.1f}",
         "MB kept, last rank": lambda v, w: f"{v[-1]['kept'] / 1e6:.1f}",
         "ms for a step": lambda v, w: f"{max(value['seconds'] for value in v) * 1e3:.0f}",
