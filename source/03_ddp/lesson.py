@@ -835,7 +835,7 @@ def one_batch_more():
 launch(one_batch_more, 2, timeout=6)
 
 # %% [markdown]
-# Rank 1 has returned, and rank 0 is still in its third step, in an all-reduce of DDP's. DDP calls it in C++, so the log of calls does not have it: all that can be seen is the line where rank 0 stands, and who has returned. (If rank 1's end is noticed first, you see a lost connection instead; lesson 05 has more on that.) So when n does not divide the number of samples, some are used twice, or the last ones left out.
+# Rank 1 has returned, and rank 0 is still in its third step, in an all-reduce of DDP's. DDP calls it in C++, so the log of calls does not have it: all that can be seen is the line where rank 0 stands, and who has returned. Lesson 05 has more on ranks that wait for each other. So when n does not divide the number of samples, some are used twice, or the last ones left out.
 #
 # And every epoch must have another order, the *same one on all ranks*: if each shuffled by itself, the parts would overlap. The usual way is a generator whose seed is `seed + epoch`, and a call that tells the sampler the epoch.
 

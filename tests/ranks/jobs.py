@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import os
 import signal
@@ -85,6 +86,25 @@ def abort_in_one() -> None:
 
 def sizes_differ() -> None:
     dist.all_reduce(torch.ones(100 * (dist.get_rank() + 1)))
+
+
+def loops_alone() -> None:
+    while dist.get_rank() == 0:
+        pass
+
+
+def touch_while_under_way(how: str) -> None:
+    tensor = torch.ones(4)
+    work = dist.all_reduce(tensor, async_op=True)
+    if how == "before":
+        tensor /= 2
+    work.wait()
+    if how == "after":
+        tensor /= 2
+
+
+def raise_this(kind: str, message: str) -> None:
+    raise getattr(builtins, kind)(message)
 
 
 def never_joins() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from course.ranks import launch
 from tests.ranks import jobs
 
@@ -37,6 +39,13 @@ def test_a_batch_is_recorded_transfer_by_transfer():
     assert [c.waits_for for c in calls if c.op == "wait"] == ["isend", "irecv"]
     source = Path(jobs.__file__).read_text().splitlines()
     assert "batch_isend_irecv" in source[calls[0].line - 1]
+
+
+@pytest.mark.parametrize("how", ["not at all", "before", "after"])
+def test_a_write_between_start_and_wait_is_seen(how):
+    run = launch(jobs.touch_while_under_way, 2, how, backend="gloo")
+    for rank in run:
+        assert [c.touched for c in rank.calls] == [False, how == "before"]
 
 
 def test_a_call_that_never_came_back_stays_open():

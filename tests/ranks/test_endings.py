@@ -69,6 +69,41 @@ def test_a_time_limit_says_who_was_busy_and_where(name):
     assert run.seconds < 4
 
 
+def test_a_time_limit_says_who_had_returned():
+    run = launch(jobs.loops_alone, 3, timeout=1)
+    assert "Ranks 1 and 2 had returned." in run.failure.message
+    assert "Does rank 0 wait there for ranks 1 and 2?" in run.failure.advice
+
+
+def test_a_rank_that_skips_a_collective_is_told_to_enter_it():
+    run = launch(jobs.one_in_barrier, 2)
+    assert "look for a return before this line" in run.failure.advice
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "advice"),
+    [
+        ("AttributeError", "'NoneType' object has no attribute 'wait'", "without async_op=True"),
+        ("AttributeError", "'NoneType' object has no attribute 'flatten'", "parameter's .grad"),
+        ("ValueError", "optimizer got an empty parameter list", "at least one parameter"),
+        ("TypeError", "iter() returned non-iterator of type 'list'", "must return an iterator"),
+        ("ValueError", "something else", None),
+    ],
+)
+def test_an_exception_whose_cause_is_known_comes_with_advice(kind, message, advice):
+    failure = launch(jobs.raise_this, 1, kind, message).failure
+    assert failure.code == "exception"
+    assert (advice in failure.advice) if advice else failure.advice == ""
+
+
+def test_a_long_exception_is_cut_in_the_sentence_and_whole_in_the_traceback():
+    failure = launch(jobs.raise_this, 1, "RuntimeError", "one line.\n" * 40 + "the end").failure
+    assert len(failure.message) < 400
+    assert "\n" not in failure.message
+    assert len(failure.lines[0].note) < 170
+    assert "the end" in failure.traceback
+
+
 def test_a_rank_that_never_joins():
     with nothing_left():
         run = launch(jobs.never_joins, 3, process_group=False, timeout=20)
